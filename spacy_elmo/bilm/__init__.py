@@ -1,0 +1,25 @@
+"""The biLM: torch only, knows nothing of spaCy or Thinc."""
+
+from .config import BiLMConfig, BytesConfig, CharsConfig, LSTMConfig
+from .config import SoftmaxConfig, WordsConfig
+from .encoders import Lexicon
+from .errors import SourceError
+from .model import Batch, BiLM, Output
+from .sources import load_bilm
+from .state import State
+
+__all__ = [
+    "Batch",
+    "BiLM",
+    "BiLMConfig",
+    "BytesConfig",
+    "CharsConfig",
+    "LSTMConfig",
+    "Lexicon",
+    "Output",
+    "SoftmaxConfig",
+    "SourceError",
+    "State",
+    "WordsConfig",
+    "load_bilm",
+]

@@ -1,0 +1,168 @@
+"""The token encoder of ELMoForManyLangs: an inventory of characters, read by a CNN or
+an LSTM, with a word embedding beside it."""
+
+from typing import Dict, List, Sequence, Tuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence
+
+from .config import CharsConfig
+from .encoders import Key, Lexicon, TokenEncoder, n_rows, row_width
+from .layers import CharCNN
+
+BEGIN, END, UNKNOWN, PADDING = "<bos>", "<eos>", "<oov>", "<pad>"
+# The program that trained these models takes the two word boundaries for each other.
+BEGIN_WORD, END_WORD = "<eow>", "<bow>"
+
+
+class CharEncoder(TokenEncoder):
+    """[word embedding ; character features], projected. Its boundaries are the plain
+    strings <bos> and <eos>, as in the program the weights come from."""
+
+    def __init__(
+        self, config: CharsConfig, output_dim: int, *, lexicon: Lexicon
+    ) -> None:
+        _require(lexicon.characters, (BEGIN_WORD, END_WORD, UNKNOWN, PADDING))
+        _require(lexicon.characters, (BEGIN, END))
+        chars = CharReader(config, n_rows(lexicon.characters))
+        super().__init__(chars.n_features + config.word_dim, output_dim, True)
+        self.chars = chars
+        self.fixed_boundaries = config.reader == "cnn"
+        self.max_chars = config.max_chars
+        self.char_rows = lexicon.characters
+        self.word_rows = lexicon.words
+        self.word_table = None
+        if config.word_dim:
+            _require(lexicon.words, (UNKNOWN,))
+            table = torch.empty(n_rows(lexicon.words), config.word_dim)
+            self.word_table = nn.Parameter(table.uniform_(-0.25, 0.25))
+
+    def keys(self, sentence: Sequence[str]) -> List[Key]:
+        words = [BEGIN, *sentence, END]
+        if self.chars.cnn is not None:
+            return list(words)
+        return list(_mixed_keys(words))
+
+    def encode(self, keys: Sequence[Key]) -> Tensor:
+        """RETURNS (Tensor): (n_keys, 1 + width): the word's row, then what the reader
+        of characters wants."""
+        if self.chars.cnn is not None:
+            words = [self._cut(str(key)) for key in keys]
+            chars = self._encode_for_cnn(words)
+        else:
+            words = [key[0] for key in keys]  # type: ignore[index]
+            chars = self._encode_for_lstm(keys)
+        unknown = self.word_rows.get(UNKNOWN, 0)
+        rows = np.array([[self.word_rows.get(w, unknown)] for w in words], np.int64)
+        return torch.from_numpy(np.concatenate([rows.reshape(-1, 1), chars], 1))
+
+    def features(self, ids: Tensor) -> Tensor:
+        chars = self.chars(ids[:, 1:])
+        if self.word_table is None:
+            return chars
+        return torch.cat([F.embedding(ids[:, 0], self.word_table), chars], 1)
+
+    def cost(self, key: Key) -> int:
+        return len(str(key)) if self.chars.cnn is not None else len(str(key[1]))  # type: ignore[index]
+
+    def _cut(self, word: str) -> str:
+        return word[: self.max_chars - 2]
+
+    def _char_ids(self, word: str) -> List[int]:
+        unknown = self.char_rows[UNKNOWN]
+        inner = [word] if word in (BEGIN, END) else list(word)
+        ids = [self.char_rows.get(char, unknown) for char in inner]
+        return [self.char_rows[BEGIN_WORD], *ids, self.char_rows[END_WORD]]
+
+    def _encode_for_cnn(self, words: Sequence[str]) -> np.ndarray:
+        ids = [self._char_ids(word) for word in words]
+        lengths = np.array([len(row) - 2 for row in ids], dtype=np.int64)
+        assert self.chars.cnn is not None
+        width = row_width(lengths, self.chars.cnn.widest, self.max_chars)
+        return self._pad(ids, [width] * len(ids), width)
+
+    def _encode_for_lstm(self, keys: Sequence[Key]) -> np.ndarray:
+        """(n_keys, 2 + 2 * width): the two directions, the two words; the place beyond
+        a key's own length holds -1."""
+        lengths = [key[1] for key in keys]  # type: ignore[index]
+        width = max(lengths, default=0)
+        parts = [key[2:] for key in keys]  # type: ignore[index]
+        directions = np.array([[a[0], b[0]] for a, b in parts]).reshape(-1, 2)
+        sides = [
+            self._pad([self._char_ids(part[side][1]) for part in parts], lengths, width)
+            for side in (0, 1)
+        ]
+        return np.concatenate([directions, *sides], 1).astype(np.int64)
+
+    def _pad(
+        self, ids: List[List[int]], lengths: Sequence[int], width: int
+    ) -> np.ndarray:
+        out = np.full((len(ids), width), -1, dtype=np.int64)
+        for row, (chars, length) in enumerate(zip(ids, lengths)):
+            out[row, :length] = self.char_rows[PADDING]
+            out[row, : len(chars)] = chars
+        return out
+
+
+class CharReader(nn.Module):
+    """Character ids to features, by a CNN or by the last states of an LSTM."""
+
+    def __init__(self, config: CharsConfig, n_rows: int) -> None:
+        super().__init__()
+        self.cnn = None
+        if config.reader == "cnn":
+            self.cnn = CharCNN(
+                n_rows,
+                char_dim=config.char_dim,
+                filters=config.filters,
+                n_highway=config.n_highway,
+                activation=config.activation,
+            )
+            self.n_features = self.cnn.n_features
+        else:
+            self.embedding = nn.Parameter(torch.empty(n_rows, config.char_dim))
+            nn.init.uniform_(self.embedding, -0.25, 0.25)
+            self.lstm = nn.LSTM(
+                config.char_dim, config.char_dim, batch_first=True, bidirectional=True
+            )
+            self.n_features = 2 * config.char_dim
+
+    def forward(self, ids: Tensor) -> Tensor:
+        if self.cnn is not None:
+            return self.cnn(ids)
+        width = (ids.shape[1] - 2) // 2
+        halves = []
+        for side in (0, 1):
+            chars = ids[:, 2 + side * width : 2 + (side + 1) * width]
+            embedded = F.embedding(chars.clamp(min=0), self.embedding)
+            lengths = (chars >= 0).sum(1).cpu()
+            packed = pack_padded_sequence(embedded, lengths, True, False)
+            _, (last, _) = self.lstm(packed)  # (2, n_keys, char_dim)
+            halves.append(last[ids[:, side], torch.arange(len(ids))])
+        return torch.cat(halves, 1)  # (n_keys, 2 * char_dim)
+
+
+def _mixed_keys(words: Sequence[str]) -> List[Tuple]:
+    """Keys for the LSTM reader: (word, length, (direction, word), (direction, word)).
+
+    The original program lays the last states of all words out direction by direction
+    and then cuts that row into tokens, so a token gets the states of two *other*
+    words; and it pads all words to the longest, with the LSTM running over the padding.
+    The weights were trained on that, so it is reproduced: for each sentence as if it
+    came alone, which is what that program computes with a batch size of 1.
+    """
+    n = len(words)
+    length = max(len(word) for word in words) + 2
+    states = [(direction, word) for direction in (0, 1) for word in words]
+    return [
+        (words[k], length, states[2 * k], states[2 * k + 1]) for k in range(n)
+    ]
+
+
+def _require(symbols: Dict[str, int], names: Sequence[str]) -> None:
+    for name in names:
+        if name not in symbols:
+            raise ValueError(f"the lexicon has no entry {name}")

@@ -1,0 +1,274 @@
+"""The sizes of a biLM, checked when they are made, to and from JSON."""
+
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, ClassVar, Dict, List, Optional, Type, TypeVar, Union
+
+ACTIVATIONS = ("relu", "tanh")
+BYTE_ROWS = 261  # 256 bytes, begin and end of sentence, begin and end of word, padding
+
+ConfigT = TypeVar("ConfigT")
+
+
+def _check_int(owner: Any, *names: str, minimum: int = 1) -> None:
+    for name in names:
+        value = getattr(owner, name)
+        if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
+            raise ValueError(
+                f"'{name}' is {value!r}; expected a whole number of at least {minimum}"
+            )
+
+
+def _check_choice(owner: Any, name: str, choices: Any) -> None:
+    value = getattr(owner, name)
+    if value not in choices:
+        expected = ", ".join(repr(choice) for choice in choices)
+        raise ValueError(f"'{name}' is {value!r}; expected one of {expected}")
+
+
+def _check_clip(owner: Any, name: str) -> None:
+    value = getattr(owner, name)
+    if value is None:
+        return
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or value <= 0:
+        raise ValueError(f"'{name}' is {value!r}; expected a positive number or null")
+
+
+def _check_convolutions(owner: Any) -> None:
+    """Check the settings every character CNN has."""
+    _check_int(owner, "char_dim")
+    _check_int(owner, "n_highway", minimum=0)
+    _check_int(owner, "max_chars", minimum=3)
+    _check_choice(owner, "activation", ACTIVATIONS)
+    filters = owner.filters
+    if not isinstance(filters, list) or not filters:
+        raise ValueError(f"'filters' is {filters!r}; expected [[width, number], ...]")
+    for pair in filters:
+        if (
+            not isinstance(pair, (list, tuple))
+            or len(pair) != 2
+            or not all(type(n) is int and n > 0 for n in pair)
+        ):
+            raise ValueError(f"'filters' has {pair!r}; expected [width, number]")
+        if pair[0] > owner.max_chars:
+            raise ValueError(
+                f"'filters' has width {pair[0]}, wider than a word of "
+                f"max_chars = {owner.max_chars}"
+            )
+
+
+def _default_filters() -> List[List[int]]:
+    return [[1, 32], [2, 32], [3, 64], [4, 128], [5, 256], [6, 512], [7, 1024]]
+
+
+@dataclass(frozen=True)
+class BytesConfig:
+    """A word as its UTF-8 bytes through a character CNN: published ELMo.
+
+    n_rows is the number of character embeddings on file: 261, or 262 where row 0 is
+    the all-zero "no word" row. n_characters is what the options file says (261 or
+    262); it changes nothing and is only kept to be written back.
+    projection is None where it follows from the sizes (see BiLMConfig).
+    """
+
+    type: ClassVar[str] = "bytes"
+    char_dim: int = 16
+    filters: List[List[int]] = field(default_factory=_default_filters)
+    n_highway: int = 1
+    activation: str = "relu"
+    max_chars: int = 50
+    n_rows: int = BYTE_ROWS
+    n_characters: int = BYTE_ROWS + 1
+    projection: Optional[bool] = None
+
+    def __post_init__(self) -> None:
+        _check_convolutions(self)
+        _check_choice(self, "n_rows", (BYTE_ROWS, BYTE_ROWS + 1))
+        _check_choice(self, "n_characters", (BYTE_ROWS, BYTE_ROWS + 1))
+
+    @property
+    def n_features(self) -> int:
+        return sum(number for _, number in self.filters)
+
+
+@dataclass(frozen=True)
+class CharsConfig:
+    """A word as characters of a given inventory, read by a CNN or an LSTM, beside an
+    optional word embedding: ELMoForManyLangs. Always projected."""
+
+    type: ClassVar[str] = "chars"
+    reader: str = "cnn"
+    char_dim: int = 50
+    word_dim: int = 0
+    filters: List[List[int]] = field(default_factory=_default_filters)
+    n_highway: int = 2
+    activation: str = "relu"
+    max_chars: int = 50
+
+    def __post_init__(self) -> None:
+        _check_choice(self, "reader", ("cnn", "lstm"))
+        _check_convolutions(self)
+        _check_int(self, "word_dim", minimum=0)
+
+
+@dataclass(frozen=True)
+class WordsConfig:
+    """A word as a row of a table, which may stay fixed in training.
+    projection is None where it follows from the sizes (see BiLMConfig)."""
+
+    type: ClassVar[str] = "words"
+    dim: int = 300
+    trainable: bool = True
+    projection: Optional[bool] = None
+
+    def __post_init__(self) -> None:
+        _check_int(self, "dim")
+        _check_choice(self, "trainable", (True, False))
+
+    @property
+    def n_features(self) -> int:
+        return self.dim
+
+
+EncoderConfig = Union[BytesConfig, CharsConfig, WordsConfig]
+ENCODER_CONFIGS: Dict[str, Type[Any]] = {
+    cls.type: cls for cls in (BytesConfig, CharsConfig, WordsConfig)
+}
+
+
+@dataclass(frozen=True)
+class LSTMConfig:
+    """The two stacks of LSTMs. forget_bias is added to the forget gate at run time.
+    projection: whether h is (o * tanh(c)) W_P; without it dim == projection_dim."""
+
+    dim: int = 1024
+    projection_dim: int = 128
+    n_layers: int = 2
+    cell_clip: Optional[float] = 3.0
+    proj_clip: Optional[float] = 3.0
+    skip_connections: bool = True
+    forget_bias: float = 1.0
+    projection: bool = True
+
+    def __post_init__(self) -> None:
+        _check_int(self, "dim", "projection_dim", "n_layers")
+        _check_clip(self, "cell_clip")
+        _check_clip(self, "proj_clip")
+        _check_choice(self, "skip_connections", (True, False))
+        _check_choice(self, "projection", (True, False))
+        if not self.projection and self.dim != self.projection_dim:
+            raise ValueError(
+                f"'projection' is false with dim = {self.dim} and projection_dim = "
+                f"{self.projection_dim}; expected equal sizes or projection = true"
+            )
+
+
+@dataclass(frozen=True)
+class SoftmaxConfig:
+    """The output layer, shared by both directions. type: "full", "sampled" or
+    "adaptive"; n_samples counts for the sampled one, cutoffs for the adaptive one."""
+
+    n_words: int
+    type: str = "full"
+    n_samples: int = 8192
+    cutoffs: Optional[List[int]] = None
+
+    def __post_init__(self) -> None:
+        _check_choice(self, "type", ("full", "sampled", "adaptive"))
+        _check_int(self, "n_words", "n_samples")
+        if self.type == "sampled" and self.n_samples >= self.n_words:
+            raise ValueError(
+                f"'n_samples' is {self.n_samples} with {self.n_words} words; expected "
+                "fewer samples than words, or type = \"full\""
+            )
+        cuts = self.cutoffs
+        if cuts is not None and (
+            not all(type(cut) is int and 0 < cut < self.n_words for cut in cuts)
+            or sorted(set(cuts)) != list(cuts)
+            or not cuts
+        ):
+            raise ValueError(
+                f"'cutoffs' is {cuts!r}; expected rising whole numbers between 0 and "
+                f"{self.n_words}"
+            )
+
+
+@dataclass(frozen=True)
+class BiLMConfig:
+    """All that is needed to construct a biLM. training holds facts on how it was
+    trained (free form; kept and written back, never read by the model)."""
+
+    encoder: EncoderConfig = field(default_factory=BytesConfig)
+    lstm: LSTMConfig = field(default_factory=LSTMConfig)
+    softmax: Optional[SoftmaxConfig] = None
+    training: Dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.encoder_projection is False and (
+            getattr(self.encoder, "n_features", None) != self.lstm.projection_dim
+        ):
+            raise ValueError(
+                "'projection' of the encoder is false although its features and "
+                f"projection_dim = {self.lstm.projection_dim} differ in size"
+            )
+
+    @property
+    def encoder_projection(self) -> bool:
+        """Whether the token encoder ends in a linear projection: always for an
+        inventory of characters, otherwise where told or where sizes differ."""
+        if isinstance(self.encoder, CharsConfig):
+            return True
+        if self.encoder.projection is not None:
+            return self.encoder.projection
+        return self.encoder.n_features != self.lstm.projection_dim
+
+    @property
+    def width(self) -> int:
+        """The width of a layer: both directions."""
+        return 2 * self.lstm.projection_dim
+
+    def to_dict(self) -> Dict[str, Any]:
+        data = asdict(self)
+        data["encoder"] = {"type": self.encoder.type, **data["encoder"]}
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Any) -> "BiLMConfig":
+        """Read what to_dict gave.
+
+        data (Any): parsed JSON; anything but a fitting object is a ValueError that
+            names the key.
+        RETURNS (BiLMConfig): The config.
+        """
+        if not isinstance(data, dict):
+            raise ValueError(f"expected a JSON object, found {type(data).__name__}")
+        for section in ("encoder", "lstm"):
+            if not isinstance(data.get(section), dict):
+                raise ValueError(f"no section '{section}'")
+        kind = data["encoder"].get("type")
+        if kind not in ENCODER_CONFIGS:
+            known = ", ".join(ENCODER_CONFIGS)
+            raise ValueError(f"encoder 'type' is {kind!r}; expected one of {known}")
+        encoder = {k: v for k, v in data["encoder"].items() if k != "type"}
+        softmax = data.get("softmax")
+        return cls(
+            encoder=_from_dict(ENCODER_CONFIGS[kind], encoder, "encoder"),
+            lstm=_from_dict(LSTMConfig, data["lstm"], "lstm"),
+            softmax=softmax and _from_dict(SoftmaxConfig, softmax, "softmax"),
+            training=data.get("training") or {},
+        )
+
+
+def _from_dict(cls: Type[ConfigT], data: Any, section: str) -> ConfigT:
+    if not isinstance(data, dict):
+        raise ValueError(f"section '{section}' is {data!r}; expected an object")
+    known = [f.name for f in fields(cls)]  # type: ignore[arg-type]
+    unknown = [key for key in data if key not in known]
+    if unknown:
+        raise ValueError(
+            f"section '{section}' has an unknown key '{unknown[0]}'; known are "
+            + ", ".join(known)
+        )
+    try:
+        return cls(**data)
+    except TypeError as error:
+        raise ValueError(f"section '{section}': {error}") from None

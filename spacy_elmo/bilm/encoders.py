@@ -1,0 +1,184 @@
+"""Token encoders: from words to the vectors x_k that enter the LSTMs.
+
+The biLM asks three things of an encoder, so x_k may come from anywhere:
+`keys` (what of a sentence decides each token's vector: equal keys, equal vectors),
+`encode` (keys to integer ids, on the host) and `forward` (ids to vectors).
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Dict, Hashable, List, Optional, Sequence, Union
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .config import BYTE_ROWS, BytesConfig, CharsConfig, WordsConfig
+from .layers import CharCNN, Linear
+
+Key = Hashable
+
+
+class Boundary(Enum):
+    """The two pseudo words around a sentence. Not strings: no word can be one."""
+
+    BEGIN = 256
+    END = 257
+
+
+@dataclass
+class Lexicon:
+    """The symbols an encoder has rows for. Byte models need none."""
+
+    characters: Dict[str, int] = field(default_factory=dict)
+    words: Dict[str, int] = field(default_factory=dict)
+
+
+class TokenEncoder(nn.Module):
+    """What the biLM asks of its input. output_dim is the LSTMs' input size.
+    fixed_boundaries: whether all sentences have the same vectors at their ends."""
+
+    fixed_boundaries = True
+
+    def __init__(self, n_features: int, output_dim: int, projection: bool) -> None:
+        super().__init__()
+        self.output_dim = output_dim
+        self.projection = Linear(n_features, output_dim) if projection else None
+
+    def keys(self, sentence: Sequence[str]) -> List[Key]:
+        """RETURNS (List[Key]): A key for the begin of the sentence, each of its words,
+        and its end."""
+        return [Boundary.BEGIN, *sentence, Boundary.END]
+
+    def encode(self, keys: Sequence[Key]) -> Tensor:
+        """RETURNS (Tensor): Integer ids, a row a key. Rows may be wider or narrower
+        from call to call, the vectors do not depend on it."""
+        raise NotImplementedError
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """ids as `encode` gives them to vectors (n_keys, output_dim)."""
+        x = self.features(ids)
+        return x if self.projection is None else self.projection(x)
+
+    def features(self, ids: Tensor) -> Tensor:
+        """ids to what the projection reads, (n_keys, n_features)."""
+        raise NotImplementedError
+
+    def cost(self, key: Key) -> int:
+        """How long the key's row will be: keys of equal cost are encoded together."""
+        return 1
+
+
+class ByteEncoder(TokenEncoder):
+    """Words as UTF-8 bytes through a character CNN; no word is unknown."""
+
+    BEGIN_WORD, END_WORD, PADDING = 258, 259, 260
+
+    def __init__(
+        self, config: BytesConfig, output_dim: int, *, projection: bool
+    ) -> None:
+        super().__init__(config.n_features, output_dim, projection)
+        self.cnn = CharCNN(
+            config.n_rows,
+            char_dim=config.char_dim,
+            filters=config.filters,
+            n_highway=config.n_highway,
+            activation=config.activation,
+        )
+        self.max_chars = config.max_chars
+        # A table of 262 rows begins with the "no word" row, which nothing here uses.
+        self.shift = config.n_rows - BYTE_ROWS
+
+    def encode(self, keys: Sequence[Key]) -> Tensor:
+        words = [self._bytes(key) for key in keys]
+        lengths = np.array([len(word) for word in words], dtype=np.int64)
+        width = row_width(lengths, self.cnn.widest, self.max_chars)
+        ids = np.full((len(keys), width), self.PADDING, dtype=np.int64)
+        ids[:, 0] = self.BEGIN_WORD
+        rows = np.repeat(np.arange(len(keys)), lengths)
+        starts = np.repeat(np.cumsum(lengths) - lengths, lengths)
+        columns = np.arange(len(rows)) - starts + 1
+        ids[rows, columns] = np.frombuffer(b"".join(words), dtype=np.uint8)
+        ids[np.arange(len(keys)), lengths + 1] = self.END_WORD
+        for row, key in enumerate(keys):
+            if isinstance(key, Boundary):
+                ids[row, 1] = key.value
+        return torch.from_numpy(ids + self.shift)
+
+    def _bytes(self, key: Key) -> bytes:
+        if isinstance(key, Boundary):
+            return b"\0"  # one place, which the boundary's own id will take
+        # Lone surrogates have no UTF-8 form; published models were trained without.
+        return str(key).encode("utf-8", "ignore")[: self.max_chars - 2]
+
+    def features(self, ids: Tensor) -> Tensor:
+        return self.cnn(ids)
+
+    def cost(self, key: Key) -> int:
+        return len(self._bytes(key))
+
+
+def row_width(lengths: np.ndarray, widest: int, max_chars: int) -> int:
+    """How many of max_chars positions suffice. The maximum over positions covers the
+    padding, but windows wholly inside the padding are all equal: one is enough."""
+    longest = int(lengths.max(initial=1)) + 2
+    return min(max_chars, longest + widest)
+
+
+class WordEncoder(TokenEncoder):
+    """Words as rows of a table; the lexicon has <S>, </S> and <UNK> among them."""
+
+    SPECIAL = ("<S>", "</S>", "<UNK>")
+
+    def __init__(
+        self,
+        config: WordsConfig,
+        output_dim: int,
+        *,
+        projection: bool,
+        lexicon: Lexicon,
+    ) -> None:
+        super().__init__(config.dim, output_dim, projection)
+        missing = [word for word in self.SPECIAL if word not in lexicon.words]
+        if missing:
+            raise ValueError(f"the word table has no row for {missing[0]}")
+        self.rows = lexicon.words
+        table = torch.empty(n_rows(self.rows), config.dim).uniform_(-0.25, 0.25)
+        self.table = nn.Parameter(table, requires_grad=config.trainable)
+
+    def encode(self, keys: Sequence[Key]) -> Tensor:
+        begin, end, unknown = (self.rows[word] for word in self.SPECIAL)
+        special = {Boundary.BEGIN: begin, Boundary.END: end}
+        ids = [
+            special[key] if isinstance(key, Boundary) else self.rows.get(key, unknown)
+            for key in keys
+        ]
+        return torch.tensor(ids, dtype=torch.int64).view(len(keys), 1)
+
+    def features(self, ids: Tensor) -> Tensor:
+        return F.embedding(ids[:, 0], self.table)
+
+
+def n_rows(symbols: Dict[str, int]) -> int:
+    """The number of rows a table for these symbols has."""
+    return max(symbols.values(), default=-1) + 1
+
+
+def make_encoder(
+    config: Union[BytesConfig, CharsConfig, WordsConfig],
+    output_dim: int,
+    *,
+    projection: bool,
+    lexicon: Optional[Lexicon],
+) -> TokenEncoder:
+    """RETURNS (TokenEncoder): The encoder that the config describes, untrained."""
+    if isinstance(config, BytesConfig):
+        return ByteEncoder(config, output_dim, projection=projection)
+    if lexicon is None:
+        raise ValueError(f"an encoder of type '{config.type}' needs a lexicon")
+    if isinstance(config, WordsConfig):
+        return WordEncoder(config, output_dim, projection=projection, lexicon=lexicon)
+    from .char_encoder import CharEncoder
+
+    return CharEncoder(config, output_dim, lexicon=lexicon)

@@ -1,0 +1,187 @@
+"""Inference on a CPU: the same function as the differentiable model, without a graph,
+on weights laid out for the purpose. Float32 is exact up to the order of sums."""
+
+from typing import Sequence, Tuple
+
+import torch
+from torch import Tensor
+
+from .encoders import ByteEncoder, TokenEncoder
+from .kernels import Kernel, fast_kernel
+from .layers import CharCNN, Highway, ProjectedLSTM
+from .packing import Packing
+from .state import State
+from .threads import side_by_side
+
+PARALLEL_FROM = 2**18  # gates a step, below which two threads only wait for each other
+
+
+class FastCNN:
+    """A character CNN with all filters in one product."""
+
+    def __init__(self, cnn: CharCNN) -> None:
+        char_dim = cnn.embedding.shape[1]
+        weight = cnn.embedding.new_zeros(cnn.widest * char_dim, cnn.n_features)
+        start = 0
+        for (width, number), part in zip(cnn.filters, cnn.weights):
+            weight[: width * char_dim, start : start + number] = part
+            start += number
+        self.cnn = cnn
+        self.embedding = cnn.embedding.detach()
+        self.windows = fast_kernel(weight)
+        self.bias = torch.cat(list(cnn.biases))
+        self.highways = [fast_kernel(h.weight, h.bias) for h in cnn.highways]
+
+    def __call__(self, ids: Tensor, max_chars: int) -> Tensor:
+        widest = self.cnn.widest
+        n_words, length = ids.shape
+        if length == max_chars and widest > 1:
+            # Narrow filters have windows here where the widest has none.
+            x = torch.cat([self.cnn.convolve(part) for part in ids.split(32)])
+        else:
+            chars = self.embedding[ids]  # (n_words, length, char_dim)
+            best = None
+            for start in range(length - widest + 1):
+                window = chars[:, start : start + widest].reshape(n_words, -1)
+                found = self.windows(window)  # (n_words, n_features)
+                best = found if best is None else torch.maximum(best, found, out=best)
+            assert best is not None
+            x = self.cnn.activation(best.add_(self.bias))
+        for highway in self.highways:
+            x = Highway.combine(x, highway(x))
+        return x
+
+
+class FastEncoder:
+    """Ids to word vectors; only a CNN over bytes has a way of its own."""
+
+    def __init__(self, encoder: TokenEncoder) -> None:
+        self.encoder = encoder
+        self.cnn = None
+        if isinstance(encoder, ByteEncoder):
+            self.cnn = FastCNN(encoder.cnn)
+            if encoder.projection is not None:
+                self.projection = fast_kernel(
+                    encoder.projection.weight, encoder.projection.bias
+                )
+
+    def __call__(self, ids: Tensor) -> Tensor:
+        if self.cnn is None:
+            return self.encoder(ids)
+        x = self.cnn(ids, self.encoder.max_chars)  # type: ignore[arg-type]
+        return x if self.encoder.projection is None else self.projection(x)
+
+
+class FastLSTM:
+    """One layer of one direction over a packed batch."""
+
+    def __init__(self, layer: ProjectedLSTM) -> None:
+        self.n_in = layer.n_in
+        self.dim = layer.dim
+        self.cell_clip = layer.cell_clip
+        self.weight = layer.weight.detach()
+        self.bias = layer.bias.detach().clone()
+        self.bias[2 * self.dim : 3 * self.dim] += layer.forget_bias
+        self.gates, self.project = self.make_kernels(layer)
+
+    def make_kernels(self, layer: ProjectedLSTM) -> Tuple[Kernel, Kernel]:
+        gates = fast_kernel(self.weight, self.bias)
+        if layer.projection is None:
+            return gates, lambda h: h
+        return gates, fast_kernel(layer.projection.detach(), None, layer.proj_clip)
+
+    def run(self, x: Tensor, active: Sequence[int], h: Tensor, c: Tensor) -> Tensor:
+        """x (Tensor): Packed inputs, (n_tokens, n_in).
+        active (Sequence[int]): The number of rows at each step.
+        h, c (Tensor): The states (n_rows, proj) and (n_rows, dim), updated in place.
+        RETURNS (Tensor): Packed outputs, (n_tokens, proj).
+        """
+        out = x.new_empty(len(x), h.shape[1])
+        # Room for [x ; h] of each step: one product does both halves.
+        joined = torch.cat([x, out], 1)
+        start = 0
+        for step, n in enumerate(active):
+            if n == 1:
+                self.run_single(x[start:], out[start:], h[:1], c[:1])
+                break
+            rows = joined[start : start + n]
+            rows[:, self.n_in :] = h[:n]
+            h[:n] = self.project(self.cell(self.gates(rows), c[:n]))
+            out[start : start + n] = h[:n]
+            start += n
+        return out
+
+    def run_single(self, x: Tensor, out: Tensor, h: Tensor, c: Tensor) -> None:
+        """The rest of one sentence. A step alone is bound by reading its weights, so
+        the inputs' half of them is read once for all steps."""
+        gates = torch.addmm(self.bias, x, self.weight[: self.n_in])  # (n, 4 * dim)
+        recurrent = self.weight[self.n_in :]
+        for step in range(len(x)):
+            row = gates[step : step + 1].addmm_(h, recurrent)
+            h.copy_(self.project(self.cell(row, c)))
+            out[step] = h[0]
+
+    def cell(self, gates: Tensor, c: Tensor) -> Tensor:
+        """gates (n, 4 * dim), overwritten; c (n, dim), updated in place.
+        RETURNS (Tensor): o * tanh(c), (n, dim)."""
+        i = gates[:, : self.dim].sigmoid_()
+        candidate = gates[:, self.dim : 2 * self.dim].tanh_()
+        f, o = gates[:, 2 * self.dim :].sigmoid_().chunk(2, 1)
+        c.mul_(f).addcmul_(i, candidate)
+        if self.cell_clip is not None:
+            c.clamp_(-self.cell_clip, self.cell_clip)
+        return torch.tanh(c).mul_(o)
+
+
+class Engine:
+    """Both directions on packed weights."""
+
+    lstm_type = FastLSTM
+
+    def __init__(
+        self,
+        encoder: TokenEncoder,
+        directions: Sequence[Sequence[ProjectedLSTM]],
+        skip_connections: bool,
+    ) -> None:
+        self.encode = FastEncoder(encoder)
+        self.directions = [
+            [self.lstm_type(layer) for layer in layers] for layers in directions
+        ]
+        self.skip_connections = skip_connections
+
+    def run(
+        self, table: Tensor, index: Tensor, packing: Packing, state: State
+    ) -> Tensor:
+        """Run a batch of sentences.
+
+        table (Tensor): Word vectors, (n_words, proj).
+        index (Tensor): The row of each token, sentence after sentence, (n_tokens,).
+        packing (Packing): Their layout.
+        state (State): A row a sentence, in the packing's order; updated in place.
+        RETURNS (Tensor): All layers, (n_tokens, n_layers + 1, 2 * proj), the tokens
+            sentence after sentence.
+        """
+        proj = table.shape[1]
+        n_layers = len(self.directions[0])
+        out = table.new_empty(len(index), n_layers + 1, 2 * proj)
+
+        def run_direction(d: int) -> None:
+            with torch.no_grad():
+                half = out[:, :, d * proj : (d + 1) * proj]
+                half[:, 0] = table[index]
+                order = packing.order[d]
+                x = table[index[order]]  # (n_tokens, proj), packed
+                for j, layer in enumerate(self.directions[d]):
+                    y = layer.run(x, packing.active, state.h[d, j], state.c[d, j])
+                    if j and self.skip_connections:
+                        y += x
+                    half[order, j + 1] = y
+                    x = y
+
+        tasks = [lambda d=d: run_direction(d) for d in (0, 1)]  # type: ignore[misc]
+        size = packing.active[0] * self.directions[0][0].weight.shape[1]
+        side_by_side(tasks, parallel=size >= PARALLEL_FROM)
+        return out
+
+

@@ -1,0 +1,97 @@
+"""Small files around the weights, read with errors that name them."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Sequence
+
+import torch
+from torch import Tensor
+
+from .config import BiLMConfig
+from .encoders import Lexicon
+from .errors import SourceError
+from .model import BiLM
+
+SPECIAL_WORDS = ("<S>", "</S>", "<UNK>")
+
+
+def read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise SourceError(f"{path}: no such file; expected a JSON file") from None
+    except (ValueError, OSError) as error:
+        raise SourceError(f"{path}: found no JSON ({error})") from None
+
+
+def read_vocab(path: Path, n_words: int) -> List[str]:
+    """RETURNS (List[str]): The words of a softmax of n_words, one a line."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (ValueError, OSError) as error:
+        raise SourceError(f"{path}: cannot be read as UTF-8 text ({error})") from None
+    words = [line.rstrip("\r") for line in text.split("\n")]
+    if words and not words[-1]:
+        words.pop()
+    if len(words) != n_words:
+        raise SourceError(
+            f"{path}: found {len(words)} words; expected {n_words}, as the softmax has"
+        )
+    missing = [word for word in SPECIAL_WORDS if word not in words]
+    if missing:
+        raise SourceError(f"{path}: found no {missing[0]}; expected it among the words")
+    return words
+
+
+def write_vocab(path: Path, words: Sequence[str]) -> None:
+    for word in words:
+        if "\n" in word or word.endswith("\r"):
+            raise SourceError(f"{path}: the word {word!r} does not fit on a line")
+    text = "".join(word + "\n" for word in words)
+    write_atomically(path, lambda part: part.write_bytes(text.encode("utf-8")))
+
+
+def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:
+    """Have `write` make a file beside path, then move it there: whoever reads path
+    sees the old file or the new one, never a part."""
+    part = path.with_name(path.name + ".part")
+    write(part)
+    os.replace(part, path)
+
+
+def build(
+    config: BiLMConfig,
+    tensors: Dict[str, Tensor],
+    path: Path,
+    *,
+    lexicon: Lexicon,
+    vocab: Any = None,
+) -> BiLM:
+    """Make a model of given weights.
+
+    tensors (Dict[str, Tensor]): By the model's own names; more are passed over.
+    path (Path): Where they come from, for errors.
+    """
+    try:
+        with torch.device("meta"):  # nothing is drawn or allocated that is read next
+            bilm = BiLM(config, lexicon=lexicon, vocab=vocab)
+    except ValueError as error:
+        raise SourceError(f"{path}: {error}") from None
+    expected = bilm.state_dict()
+    for name, tensor in expected.items():
+        check_shape(path, name, tensors, tuple(tensor.shape))
+    chosen = {name: tensors[name].float() for name in expected}
+    bilm.load_state_dict(chosen, assign=True)
+    return bilm.eval()
+
+
+def check_shape(path: Path, name: str, arrays: Any, shape: Any) -> None:
+    """One sentence if an array is not there or has another shape."""
+    if name not in arrays:
+        raise SourceError(f"{path}: found no array '{name}'; expected one of {shape}")
+    found = tuple(arrays[name].shape)
+    if found != tuple(shape):
+        raise SourceError(
+            f"{path}: array '{name}' is {found}; expected {tuple(shape)}"
+        )

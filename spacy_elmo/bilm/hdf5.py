@@ -1,0 +1,261 @@
+"""The exchange format of bilm-tf and AllenNLP: options.json beside weights.hdf5."""
+
+import json
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+import torch
+from torch import Tensor
+
+from .config import BiLMConfig, BytesConfig, LSTMConfig, SoftmaxConfig
+from .encoders import Lexicon
+from .errors import SourceError
+from .files import build, check_shape, read_json, read_vocab, write_atomically
+from .files import write_vocab
+from .model import BiLM
+
+OPTIONS, WEIGHTS, VOCAB = "options.json", "weights.hdf5", "vocab.txt"
+PROJECTION = "CNN_proj/W_proj"
+SOFTMAX = "softmax/W"
+
+
+def find_hdf5(source: Path) -> Optional[Tuple[Path, Path]]:
+    """The options and weights that a folder holds, or that a file of either kind has
+    beside it, under plain names or with a common beginning.
+
+    RETURNS (Optional[Tuple[Path, Path]]): options and weights; None if there are none.
+    """
+    folder = source if source.is_dir() else source.parent
+    if source.is_file():
+        weights = [source]
+        if source.name.endswith(OPTIONS):
+            weights = [source.with_name(_swap(source.name, OPTIONS, WEIGHTS))]
+        elif not source.name.endswith(WEIGHTS):
+            return None
+    else:
+        weights = sorted(
+            path
+            for path in folder.iterdir()
+            if path.name == WEIGHTS or path.name.endswith("_" + WEIGHTS)
+        )
+    plain = [path for path in weights if path.name == WEIGHTS]
+    weights = plain or weights
+    if not weights:
+        return None
+    if len(weights) > 1:
+        names = ", ".join(path.name for path in weights)
+        raise SourceError(f"{folder}: found {names}; expected one, so name the file")
+    options = weights[0].with_name(_swap(weights[0].name, WEIGHTS, OPTIONS))
+    for path in (options, weights[0]):
+        if not path.is_file():
+            raise SourceError(f"{path}: no such file; expected it beside its pair")
+    return options, weights[0]
+
+
+def _swap(name: str, old: str, new: str) -> str:
+    return name[: len(name) - len(old)] + new
+
+
+def load_hdf5(options_path: Path, weights_path: Path) -> BiLM:
+    """Read a model; arrays that are not part of one are passed over."""
+    try:
+        with _h5py().File(weights_path, "r") as file:
+            return _load(options_path, weights_path, file)
+    except OSError as error:
+        raise SourceError(
+            f"{weights_path}: found no whole HDF5 file ({error})"
+        ) from None
+
+
+def _load(options_path: Path, weights_path: Path, file: Any) -> BiLM:
+    try:
+        config = read_options(read_json(options_path))
+        if "char_embed" in file and isinstance(config.encoder, BytesConfig):
+            rows = int(file["char_embed"].shape[0])
+            has_projection = PROJECTION in file
+            if config.encoder.n_features != config.lstm.projection_dim:
+                has_projection = True  # and if it is missing, that is an error
+            config = replace(
+                config,
+                encoder=replace(
+                    config.encoder,
+                    n_rows=rows if rows in (261, 262) else 261,
+                    projection=has_projection,
+                ),
+            )
+        if config.lstm.dim == config.lstm.projection_dim:
+            first = _cell(0, 0) + "W_P_0"
+            config = replace(
+                config, lstm=replace(config.lstm, projection=first in file)
+            )
+    except ValueError as error:
+        raise SourceError(
+            str(error)
+            if isinstance(error, SourceError)
+            else f"{options_path}: {error}; expected the options of a character biLM"
+        ) from None
+    vocab = None
+    if SOFTMAX in file:
+        n_words = int(file[SOFTMAX].shape[0])
+        config = replace(config, softmax=SoftmaxConfig(n_words=n_words))
+        vocab_path = weights_path.with_name(VOCAB)
+        if vocab_path.exists():
+            vocab = read_vocab(vocab_path, n_words)
+    with torch.device("meta"):
+        shapes = BiLM(config).state_dict()
+    tensors = {name: torch.empty(t.shape) for name, t in shapes.items()}
+    for key, shape, view in places(config, tensors):
+        check_shape(weights_path, key, file, shape)
+        view.copy_(torch.from_numpy(file[key][()]).view(view.shape))
+    return build(config, tensors, weights_path, lexicon=Lexicon(), vocab=vocab)
+
+
+def save_hdf5(bilm: BiLM, folder: Path) -> None:
+    """Write options.json, weights.hdf5 and, with a softmax and its words, vocab.txt."""
+    config = bilm.config
+    if not isinstance(config.encoder, BytesConfig) or config.lstm.forget_bias != 1.0:
+        raise SourceError(
+            f"{folder}: found a model with an encoder of type '{config.encoder.type}' "
+            f"and forget_bias {config.lstm.forget_bias}; HDF5 files hold models of "
+            "type 'bytes' with forget_bias 1.0 only"
+        )
+    if config.softmax is not None and config.softmax.type == "adaptive":
+        warnings.warn("HDF5 files have no adaptive softmax: written without it")
+        config = replace(config, softmax=None)
+    folder.mkdir(parents=True, exist_ok=True)
+    tensors = {name: t.detach().cpu() for name, t in bilm.state_dict().items()}
+
+    def write(path: Path) -> None:
+        with _h5py().File(path, "w") as file:
+            for key, shape, view in places(config, tensors):
+                file[key] = view.reshape(shape).numpy()
+
+    write_atomically(folder / WEIGHTS, write)
+    if config.softmax is not None and bilm.vocab is not None:
+        write_vocab(folder / VOCAB, bilm.vocab)
+    text = json.dumps(write_options(config), indent=2) + "\n"
+    write_atomically(folder / OPTIONS, lambda part: part.write_text(text))
+
+
+def places(
+    config: BiLMConfig, tensors: Dict[str, Tensor]
+) -> Iterator[Tuple[str, Tuple[int, ...], Tensor]]:
+    """Where each array of a file stands in the model.
+
+    YIELDS (Tuple): Its name, its shape on file, and a view of the model's tensor that
+        has the same numbers in the same order.
+    """
+    encoder, lstm = config.encoder, config.lstm
+    assert isinstance(encoder, BytesConfig)
+    n = encoder.n_features
+    proj = lstm.projection_dim
+    cnn = "encoder.cnn."
+    char_shape = (encoder.n_rows, encoder.char_dim)
+    yield "char_embed", char_shape, tensors[cnn + "embedding"]
+    for i, (width, number) in enumerate(encoder.filters):
+        shape = (1, width, encoder.char_dim, number)
+        yield f"CNN/W_cnn_{i}", shape, tensors[f"{cnn}weights.{i}"]
+        yield f"CNN/b_cnn_{i}", (number,), tensors[f"{cnn}biases.{i}"]
+    for k in range(encoder.n_highway):
+        weight = tensors[f"{cnn}highways.{k}.weight"]
+        bias = tensors[f"{cnn}highways.{k}.bias"]
+        for part, columns in (("transform", slice(0, n)), ("carry", slice(n, None))):
+            yield f"CNN_high_{k}/W_{part}", (n, n), weight[:, columns]
+            yield f"CNN_high_{k}/b_{part}", (n,), bias[columns]
+    if config.encoder_projection:
+        yield PROJECTION, (n, proj), tensors["encoder.projection.weight"]
+        yield "CNN_proj/b_proj", (proj,), tensors["encoder.projection.bias"]
+    for d, name in enumerate(("forward_layers", "backward_layers")):
+        for j in range(lstm.n_layers):
+            own, there = f"{name}.{j}.", _cell(d, j)
+            yield there + "W_0", (2 * proj, 4 * lstm.dim), tensors[own + "weight"]
+            yield there + "B", (4 * lstm.dim,), tensors[own + "bias"]
+            if lstm.projection:
+                shape = (lstm.dim, proj)
+                yield there + "W_P_0", shape, tensors[own + "projection"]
+    if config.softmax is not None:
+        n_words = config.softmax.n_words
+        yield SOFTMAX, (n_words, proj), tensors["softmax.weight"]
+        yield "softmax/b", (n_words,), tensors["softmax.bias"]
+
+
+def _cell(direction: int, layer: int) -> str:
+    return f"RNN_{direction}/RNN/MultiRNNCell/Cell{layer}/LSTMCell/"
+
+
+def read_options(options: Any) -> BiLMConfig:
+    """RETURNS (BiLMConfig): The sizes in an options file. Other keys of it, which tell
+    how the model was trained, are kept as training facts."""
+    if not isinstance(options, dict):
+        raise ValueError(f"found {type(options).__name__}")
+    lstm = _section(options, "lstm", ["dim", "projection_dim", "n_layers"])
+    cnn = _section(
+        options, "char_cnn", ["embedding", "filters", "max_characters_per_token"]
+    )
+    embedding = _section(cnn, "embedding", ["dim"])
+    return BiLMConfig(
+        encoder=BytesConfig(
+            char_dim=embedding["dim"],
+            filters=cnn["filters"],
+            n_highway=cnn.get("n_highway") or 0,
+            activation=cnn.get("activation", "relu"),
+            max_chars=cnn["max_characters_per_token"],
+            n_characters=cnn.get("n_characters", 262),
+        ),
+        lstm=LSTMConfig(
+            dim=lstm["dim"],
+            projection_dim=lstm["projection_dim"],
+            n_layers=lstm["n_layers"],
+            cell_clip=lstm.get("cell_clip") or None,
+            proj_clip=lstm.get("proj_clip") or None,
+            skip_connections=bool(lstm.get("use_skip_connections")),
+        ),
+        training={k: v for k, v in options.items() if k not in ("lstm", "char_cnn")},
+    )
+
+
+def write_options(config: BiLMConfig) -> Dict[str, Any]:
+    """RETURNS (Dict[str, Any]): What read_options reads."""
+    encoder, lstm = config.encoder, config.lstm
+    assert isinstance(encoder, BytesConfig)
+    return {
+        **config.training,
+        "lstm": {
+            "cell_clip": lstm.cell_clip,
+            "dim": lstm.dim,
+            "n_layers": lstm.n_layers,
+            "proj_clip": lstm.proj_clip,
+            "projection_dim": lstm.projection_dim,
+            "use_skip_connections": lstm.skip_connections,
+        },
+        "char_cnn": {
+            "activation": encoder.activation,
+            "embedding": {"dim": encoder.char_dim},
+            "filters": encoder.filters,
+            "max_characters_per_token": encoder.max_chars,
+            "n_characters": encoder.n_characters,
+            "n_highway": encoder.n_highway,
+        },
+    }
+
+
+def _section(data: Dict[str, Any], name: str, keys: List[str]) -> Dict[str, Any]:
+    section = data.get(name)
+    if not isinstance(section, dict):
+        raise ValueError(f"found no section '{name}'")
+    for key in keys:
+        if key not in section:
+            raise ValueError(f"found no '{key}' in section '{name}'")
+    return section
+
+
+def _h5py() -> Any:
+    try:
+        import h5py
+    except ImportError:
+        raise SourceError(
+            "HDF5 files need the package h5py: pip install 'spacy-elmo[hdf5]'"
+        ) from None
+    return h5py

@@ -1,0 +1,61 @@
+"""Inference with 8-bit LSTMs: approximate, faster where LSTMs are large.
+
+Weights are rounded to 8 bits with a scale per output, inputs to 7 bits with a scale per
+row (7, because the AVX2 kernels behind this add pairs of products in 16 bits). Scales
+come from the row itself, so a sentence's vectors still depend on nothing but the
+sentence. The character CNN stays in float32."""
+
+import warnings
+from typing import Optional, Tuple
+
+import torch
+from torch import Tensor
+
+from .engine import Engine, FastLSTM
+from .kernels import Kernel
+from .layers import ProjectedLSTM, clip
+
+LEVELS = 63  # of either sign
+
+
+class Int8Kernel:
+    def __init__(
+        self, weight: Tensor, bias: Optional[Tensor], limit: Optional[float]
+    ) -> None:
+        self.bias = bias
+        self.limit = limit
+        rows = weight.detach().t().contiguous()  # (n_out, n_in)
+        scales = rows.abs().amax(1).clamp(min=1e-12) / 127
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch plans to move these functions
+            quantized = torch.quantize_per_channel(
+                rows, scales.double(), torch.zeros(len(rows)).long(), 0, torch.qint8
+            )
+            self.packed = torch.ops.quantized.linear_prepack(quantized, None)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        scale = x.abs().amax(1, keepdim=True).clamp_(min=1e-12)  # (n, 1)
+        y = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32(
+            x / scale, 1.0 / LEVELS, LEVELS + 1, self.packed
+        ).mul_(scale)
+        if self.bias is not None:
+            y += self.bias
+        return clip(y, self.limit)
+
+
+class Int8LSTM(FastLSTM):
+    def make_kernels(self, layer: ProjectedLSTM) -> Tuple[Kernel, Kernel]:
+        gates = Int8Kernel(self.weight, self.bias, None)
+        if layer.projection is None:
+            return gates, lambda h: h
+        return gates, Int8Kernel(layer.projection, None, layer.proj_clip)
+
+    def run_single(self, x: Tensor, out: Tensor, h: Tensor, c: Tensor) -> None:
+        for step in range(len(x)):
+            row = torch.cat([x[step : step + 1], h], 1)
+            h.copy_(self.project(self.cell(self.gates(row), c)))
+            out[step] = h[0]
+
+
+class Int8Engine(Engine):
+    lstm_type = Int8LSTM

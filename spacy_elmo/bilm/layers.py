@@ -1,0 +1,177 @@
+"""The differentiable parts of a biLM: linear maps, character CNN, projected LSTM.
+
+Weights have the shape they have on file, (in, out), so that reading and writing the
+exchange format never has to turn or round anything.
+"""
+
+import math
+from typing import List, Optional, Sequence, Tuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+def _new(*shape: int) -> nn.Parameter:
+    return nn.Parameter(torch.empty(*shape))
+
+
+class Linear(nn.Module):
+    """x W + b with W of shape (n_in, n_out)."""
+
+    def __init__(self, n_in: int, n_out: int) -> None:
+        super().__init__()
+        self.weight = _new(n_in, n_out)
+        self.bias = _new(n_out)
+        nn.init.normal_(self.weight, 0.0, math.sqrt(1.0 / n_in))
+        nn.init.zeros_(self.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.addmm(self.bias, x, self.weight)
+
+
+class Highway(Linear):
+    """y = g * relu(x Wt + bt) + (1 - g) * x with g = sigmoid(x Wc + bc).
+    The weight is [Wt | Wc], of shape (n, 2n)."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__(n, 2 * n)
+        with torch.no_grad():
+            self.bias[n:] = -2.0  # at first, mostly hand the input on
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.combine(x, super().forward(x))
+
+    @staticmethod
+    def combine(x: Tensor, mapped: Tensor) -> Tensor:
+        """The gated sum of x (m, n) and mapped = x W + b (m, 2n)."""
+        transform, gate = mapped.chunk(2, dim=1)
+        return torch.lerp(x, F.relu(transform), torch.sigmoid(gate))
+
+
+class CharCNN(nn.Module):
+    """Character ids (n_words, length) to features (n_words, n_filters): embedding,
+    convolutions, the maximum over positions, activation, highways."""
+
+    def __init__(
+        self,
+        n_rows: int,
+        *,
+        char_dim: int,
+        filters: Sequence[Sequence[int]],
+        n_highway: int,
+        activation: str,
+    ) -> None:
+        super().__init__()
+        self.filters = [(width, number) for width, number in filters]
+        self.widest = max(width for width, _ in self.filters)
+        self.n_features = sum(number for _, number in self.filters)
+        self.activation = torch.relu if activation == "relu" else torch.tanh
+        self.embedding = _new(n_rows, char_dim)
+        self.weights = nn.ParameterList(_new(w * char_dim, n) for w, n in self.filters)
+        self.biases = nn.ParameterList(_new(n) for _, n in self.filters)
+        self.highways = nn.ModuleList(
+            Highway(self.n_features) for _ in range(n_highway)
+        )
+        nn.init.uniform_(self.embedding, -1.0, 1.0)
+        for weight, bias in zip(self.weights, self.biases):
+            if activation == "relu":
+                nn.init.uniform_(weight, -0.05, 0.05)
+            else:
+                nn.init.normal_(weight, 0.0, math.sqrt(1.0 / weight.shape[0]))
+            nn.init.zeros_(bias)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        x = self.convolve(ids)
+        for highway in self.highways:
+            x = highway(x)
+        return x
+
+    def convolve(self, ids: Tensor) -> Tensor:
+        n_words, length = ids.shape
+        chars = F.embedding(ids, self.embedding)  # (n_words, length, char_dim)
+        features = []
+        for (width, number), weight, bias in zip(
+            self.filters, self.weights, self.biases
+        ):
+            n_windows = length - width + 1
+            windows = chars.unfold(1, width, 1).transpose(2, 3)
+            flat = windows.reshape(n_words * n_windows, -1)  # (.., width * char_dim)
+            found = (flat @ weight).view(n_words, n_windows, number).amax(1)
+            features.append(found + bias)
+        return self.activation(torch.cat(features, 1))  # (n_words, n_features)
+
+
+class ProjectedLSTM(nn.Module):
+    """One layer of one direction. The gates of weight (n_in + proj, 4 * dim) and bias
+    stand in the order input, candidate, forget, output."""
+
+    def __init__(
+        self,
+        n_in: int,
+        *,
+        dim: int,
+        projection_dim: int,
+        cell_clip: Optional[float],
+        proj_clip: Optional[float],
+        forget_bias: float,
+        projection: bool,
+    ) -> None:
+        super().__init__()
+        self.n_in = n_in
+        self.dim = dim
+        self.projection_dim = projection_dim
+        self.cell_clip = cell_clip
+        # Without a projection the original cell does not clip h either.
+        self.proj_clip = proj_clip if projection else None
+        self.forget_bias = forget_bias
+        self.weight = _new(n_in + projection_dim, 4 * dim)
+        self.bias = _new(4 * dim)
+        self.projection = _new(dim, projection_dim) if projection else None
+        nn.init.xavier_uniform_(self.weight)
+        nn.init.zeros_(self.bias)
+        if self.projection is not None:
+            nn.init.xavier_uniform_(self.projection)
+
+    def forward(
+        self, x: Tensor, active: Optional[Tensor], state: Tuple[Tensor, Tensor]
+    ) -> Tuple[Tensor, Tuple[Tensor, Tensor]]:
+        """Run over a batch of sequences.
+
+        x (Tensor): Inputs, (batch, time, n_in).
+        active (Optional[Tensor]): True where a row has a token, (batch, time); None
+            where all have. Elsewhere the state stays as it is.
+        state (Tuple[Tensor, Tensor]): h (batch, proj) and c (batch, dim) to start from.
+        RETURNS (Tuple): The outputs (batch, time, proj) and the last state of each row.
+        """
+        h, c = state
+        # The product with the inputs does not wait for the state: one GEMM for all.
+        hoisted = x @ self.weight[: self.n_in] + self.bias  # (batch, time, 4 * dim)
+        recurrent = self.weight[self.n_in :]
+        outputs: List[Tensor] = []
+        for t in range(x.shape[1]):
+            new_h, new_c = self.step(hoisted[:, t] + h @ recurrent, c)
+            outputs.append(new_h)
+            if active is None:
+                h, c = new_h, new_c
+            else:
+                keep = active[:, t, None]
+                h, c = torch.where(keep, new_h, h), torch.where(keep, new_c, c)
+        return torch.stack(outputs, 1), (h, c)
+
+    def step(self, gates: Tensor, c: Tensor) -> Tuple[Tensor, Tensor]:
+        """gates (batch, 4 * dim) before their nonlinearities and c (batch, dim) to the
+        next h (batch, proj) and c."""
+        i, candidate, f, o = gates.chunk(4, dim=1)
+        c = torch.sigmoid(i) * torch.tanh(candidate) + c * torch.sigmoid(
+            f + self.forget_bias
+        )
+        c = clip(c, self.cell_clip)
+        h = torch.sigmoid(o) * torch.tanh(c)
+        if self.projection is not None:
+            h = clip(h @ self.projection, self.proj_clip)
+        return h, c
+
+
+def clip(x: Tensor, limit: Optional[float]) -> Tensor:
+    return x if limit is None else x.clamp(-limit, limit)

@@ -1,0 +1,325 @@
+"""The bidirectional language model."""
+
+import threading
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from .config import BiLMConfig, LSTMConfig, WordsConfig
+from .encoders import Lexicon, WordEncoder, make_encoder
+from .inference import PRECISIONS, Runtime
+from .layers import ProjectedLSTM
+from .softmax import make_softmax
+from .state import State
+
+
+class Batch(NamedTuple):
+    """Sentences as tensors: the ids of distinct words (n_words, ...), the row of each
+    token in them (n_rows, n_steps) with boundaries, padded with 0, and the lengths
+    (n_rows,) with boundaries."""
+
+    ids: Tensor
+    index: Tensor
+    lengths: Tensor
+
+
+class Output(NamedTuple):
+    """All layers (n_layers + 1, n_rows, n_steps, width), boundaries included and
+    meaningless where a row is padded, and the states after the last tokens."""
+
+    layers: Tensor
+    state: State
+
+
+class BiLM(nn.Module):
+    """Token encoder, two stacks of projected LSTMs, and a softmax if there is one.
+
+    config (BiLMConfig): Sizes.
+    lexicon (Optional[Lexicon]): The symbols of the encoder; byte models have none.
+    vocab (Optional[Sequence[str]]): The words of the softmax, in order.
+
+    Attributes that may be set at any time: precision ("float32", or "int8" for an
+    approximate and faster `embed` on CPUs) and cache_words (how many distinct words'
+    vectors `embed` keeps).
+    """
+
+    def __init__(
+        self,
+        config: BiLMConfig,
+        *,
+        lexicon: Optional[Lexicon] = None,
+        vocab: Optional[Sequence[str]] = None,
+    ) -> None:
+        super().__init__()
+        self.config = config
+        self.lexicon = lexicon or Lexicon()
+        self.vocab = None if vocab is None else list(vocab)
+        self.encoder = make_encoder(
+            config.encoder,
+            config.lstm.projection_dim,
+            projection=config.encoder_projection,
+            lexicon=lexicon,
+        )
+        self.forward_layers = _make_layers(config.lstm)
+        self.backward_layers = _make_layers(config.lstm)
+        self.softmax = None
+        if config.softmax is not None:
+            self.softmax = make_softmax(config.softmax, config.lstm.projection_dim)
+        if self.vocab is not None and config.softmax is not None:
+            if len(self.vocab) != config.softmax.n_words:
+                raise ValueError(
+                    f"the vocabulary has {len(self.vocab)} words and the softmax "
+                    f"{config.softmax.n_words}; expected as many"
+                )
+        self.precision = "float32"
+        self.cache_words = 2**15
+        self._forget()
+
+    @classmethod
+    def from_word_vectors(
+        cls,
+        words: Sequence[str],
+        vectors: np.ndarray,
+        *,
+        lstm: Optional[LSTMConfig] = None,
+        trainable: bool = False,
+    ) -> "BiLM":
+        """An untrained biLM that reads a table of static word vectors.
+
+        words (Sequence[str]): Distinct words.
+        vectors (np.ndarray): Their vectors, (n_words, dim). Words without one get the
+            mean of all; the sentence boundaries get noise of the table's spread.
+        lstm (Optional[LSTMConfig]): Sizes of the rest.
+        trainable (bool): Whether training moves the table.
+        """
+        if len(words) != len(vectors) or len(set(words)) != len(words):
+            raise ValueError(
+                f"found {len(words)} words, {len(set(words))} of them distinct, with "
+                f"{len(vectors)} vectors; expected distinct words with a vector each"
+            )
+        names = [*WordEncoder.SPECIAL, *words]
+        if len(set(names)) != len(names):
+            raise ValueError(f"words may not be one of {WordEncoder.SPECIAL}")
+        config = BiLMConfig(
+            encoder=WordsConfig(dim=vectors.shape[1], trainable=trainable),
+            lstm=lstm or LSTMConfig(),
+        )
+        bilm = cls(config, lexicon=Lexicon(words={w: i for i, w in enumerate(names)}))
+        noise = np.random.default_rng(0).normal(0, vectors.std(), (2, vectors.shape[1]))
+        table = np.concatenate([noise, vectors.mean(0, keepdims=True), vectors])
+        with torch.no_grad():
+            bilm.encoder.table.copy_(torch.from_numpy(table))
+        return bilm
+
+    @property
+    def directions(self) -> List[List[ProjectedLSTM]]:
+        return [list(self.forward_layers), list(self.backward_layers)]  # type: ignore[arg-type]
+
+    @property
+    def device(self) -> torch.device:
+        return self.forward_layers[0].weight.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.forward_layers[0].weight.dtype
+
+    # The differentiable function
+
+    def prepare(self, sentences: Sequence[Sequence[str]]) -> Batch:
+        """RETURNS (Batch): Sentences as tensors on the model's device."""
+        keys = [self.encoder.keys(words) for words in _checked(sentences)]
+        rows: Dict[Any, int] = {}
+        index = np.zeros((len(keys), max(map(len, keys), default=0)), dtype=np.int64)
+        for row, sentence in enumerate(keys):
+            index[row, : len(sentence)] = [
+                rows.setdefault(key, len(rows)) for key in sentence
+            ]
+        return Batch(
+            self.encoder.encode(list(rows)).to(self.device),
+            torch.from_numpy(index).to(self.device),
+            torch.tensor([len(k) for k in keys], device=self.device),
+        )
+
+    def forward(self, batch: Batch, state: Optional[State] = None) -> Output:
+        """A function of a batch and a state (zeros if none) that returns all layers
+        and the new state."""
+        x = self.encoder(batch.ids)[batch.index]  # (n_rows, n_steps, proj)
+        return self.contextualize(x, batch.lengths, state)
+
+    def contextualize(
+        self,
+        x: Tensor,
+        lengths: Optional[Tensor] = None,
+        state: Optional[State] = None,
+    ) -> Output:
+        """Run the LSTMs.
+
+        x (Tensor): Token vectors, (n_rows, n_steps, proj).
+        lengths (Optional[Tensor]): Tokens in each row; None if no row is padded.
+        state (Optional[State]): States to start from; None for zeros.
+        RETURNS (Output): Layers and the new state.
+        """
+        n_rows, n_steps, _ = x.shape
+        if state is None:
+            state = State.zeros(self.config.lstm, n_rows, x)
+        steps = torch.arange(n_steps, device=x.device).expand(n_rows, n_steps)
+        if lengths is None:
+            active = None
+            mirror = n_steps - 1 - steps
+        else:
+            active = steps < lengths[:, None]
+            # A row turned around within its own length: padding stays at the end.
+            mirror = torch.where(active, lengths[:, None] - 1 - steps, steps)
+        turn = mirror[:, :, None].expand_as(x)  # (n_rows, n_steps, proj)
+        columns = [[x], [x]]
+        h: List[List[Tensor]] = [[], []]
+        c: List[List[Tensor]] = [[], []]
+        for d, layers in enumerate(self.directions):
+            y = x.gather(1, turn) if d else x
+            for j, layer in enumerate(layers):
+                out, (last_h, last_c) = layer(
+                    y, active, (state.h[d, j], state.c[d, j])
+                )
+                y = y + out if j and self.config.lstm.skip_connections else out
+                columns[d].append(y.gather(1, turn) if d else y)
+                h[d].append(last_h)
+                c[d].append(last_c)
+        return Output(
+            torch.cat([torch.stack(columns[0]), torch.stack(columns[1])], -1),
+            State(
+                torch.stack([torch.stack(rows) for rows in h]),
+                torch.stack([torch.stack(rows) for rows in c]),
+            ),
+        )
+
+    # Inference
+
+    def embed(
+        self,
+        sentences: Sequence[Sequence[str]],
+        stateful: bool = False,
+        *,
+        max_batch_tokens: int = 4096,
+    ) -> List[np.ndarray]:
+        """All layers of every token. The vectors of a sentence depend on nothing but
+        the sentence, unless stateful.
+
+        sentences (Sequence[Sequence[str]]): Tokenised sentences.
+        stateful (bool): Let row r start from the states in which row r of the stateful
+            call before ended (see reset_state).
+        max_batch_tokens (int): Tokens computed at a time.
+        RETURNS (List[np.ndarray]): float32, (n_layers + 1, n_tokens, width) for each
+            sentence, in order.
+        """
+        state = None
+        if stateful:
+            state = self._state
+            if state is None:
+                weight = self.forward_layers[0].weight
+                state = State.zeros(self.config.lstm, len(sentences), weight)
+        layers, self._state = (
+            self.run(sentences, state, max_batch_tokens=max_batch_tokens)
+            if stateful
+            else (self.run(sentences, max_batch_tokens=max_batch_tokens)[0], self._state)
+        )
+        return [x.transpose(0, 1).float().cpu().contiguous().numpy() for x in layers]
+
+    @torch.no_grad()
+    def run(
+        self,
+        sentences: Sequence[Sequence[str]],
+        state: Optional[State] = None,
+        *,
+        max_batch_tokens: int = 4096,
+    ) -> Tuple[List[Tensor], Optional[State]]:
+        """What `embed` does, for tensors: a function of sentences and a state.
+
+        state (Optional[State]): At least a row a sentence; None for stateless.
+        RETURNS (Tuple): For each sentence (n_tokens, n_layers + 1, width) on the
+            model's device, and the new state (None if stateless).
+        """
+        if max_batch_tokens < 1:
+            raise ValueError(f"max_batch_tokens is {max_batch_tokens}; expected 1 or more")
+        keys = [self.encoder.keys(words) for words in _checked(sentences)]
+        if not keys:
+            return [], state
+        return self._get_runtime().run(keys, state, max_batch_tokens)
+
+    def reset_state(self) -> None:
+        """Forget what stateful calls left behind."""
+        self._state = None
+
+    def clear_cache(self) -> None:
+        """Forget the vectors of words. Needed only if weights were changed behind
+        torch's back; ordinary changes are noticed."""
+        self._runtime = None
+
+    def _get_runtime(self) -> Runtime:
+        if self.precision not in PRECISIONS:
+            raise ValueError(f"precision is {self.precision!r}; expected one of {PRECISIONS}")
+        weights = tuple((p.data_ptr(), p._version) for p in self.parameters())
+        stamp = (weights, self.precision, self.cache_words)
+        with self._lock:
+            if self._runtime is None or self._stamp != stamp:
+                self._runtime = Runtime(
+                    self, precision=self.precision, cache_words=self.cache_words
+                )
+                self._stamp = stamp
+            return self._runtime
+
+    def _forget(self) -> None:
+        self._state: Optional[State] = None
+        self._runtime: Optional[Runtime] = None
+        self._stamp: Any = None
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> Dict[str, Any]:
+        # Copies and pickles carry weights, not what is derived from them.
+        dropped = ("_state", "_runtime", "_stamp", "_lock")
+        return {k: v for k, v in self.__dict__.items() if k not in dropped}
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._forget()
+
+    def save(self, folder: Union[str, Path]) -> None:
+        """Write the native form: a folder with config.json, weights.safetensors and,
+        if there is a softmax, softmax.safetensors and vocab.txt."""
+        from .native import save_native
+
+        save_native(self, Path(folder))
+
+
+def _make_layers(config: LSTMConfig) -> nn.ModuleList:
+    return nn.ModuleList(
+        ProjectedLSTM(
+            config.projection_dim,
+            dim=config.dim,
+            projection_dim=config.projection_dim,
+            cell_clip=config.cell_clip,
+            proj_clip=config.proj_clip,
+            forget_bias=config.forget_bias,
+            projection=config.projection,
+        )
+        for _ in range(config.n_layers)
+    )
+
+
+def _checked(sentences: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
+    if isinstance(sentences, str):
+        raise ValueError("expected a list of sentences, found a string")
+    for number, sentence in enumerate(sentences):
+        if isinstance(sentence, str):
+            raise ValueError(
+                f"sentence {number} is a string; expected a list of words"
+            )
+        for word in sentence:
+            if not isinstance(word, str):
+                raise ValueError(
+                    f"sentence {number} has {word!r}, of type {type(word).__name__}; "
+                    "expected words as strings"
+                )
+    return sentences

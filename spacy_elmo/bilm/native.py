@@ -1,0 +1,108 @@
+"""The native folder: config.json, weights.safetensors, for a language model also
+softmax.safetensors and vocab.txt, and lexicon.json where the encoder has symbols."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Dict
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from .config import BiLMConfig
+from .encoders import Lexicon
+from .errors import SourceError
+from .files import build, read_json, read_vocab, write_atomically, write_vocab
+
+if TYPE_CHECKING:
+    from .model import BiLM
+
+FORMAT = "spacy-elmo"
+VERSION = 1
+CONFIG, WEIGHTS, LEXICON = "config.json", "weights.safetensors", "lexicon.json"
+SOFTMAX, VOCAB = "softmax.safetensors", "vocab.txt"
+
+
+def is_native(folder: Path) -> bool:
+    return (folder / WEIGHTS).exists()
+
+
+def load_native(folder: Path) -> "BiLM":
+    data = read_json(folder / CONFIG)
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise SourceError(
+            f'{folder / CONFIG}: found no "format": "{FORMAT}"; expected the config of '
+            "a native biLM folder"
+        )
+    if data.get("format_version") != VERSION:
+        raise SourceError(
+            f"{folder / CONFIG}: found format version {data.get('format_version')!r}; "
+            f"this release of spacy-elmo reads version {VERSION}"
+        )
+    try:
+        config = BiLMConfig.from_dict(data)
+    except ValueError as error:
+        raise SourceError(f"{folder / CONFIG}: {error}") from None
+    tensors = _load_tensors(folder / WEIGHTS)
+    vocab = None
+    if config.softmax is not None:
+        softmax = _load_tensors(folder / SOFTMAX)
+        tensors.update({f"softmax.{name}": t for name, t in softmax.items()})
+        if (folder / VOCAB).exists():
+            vocab = read_vocab(folder / VOCAB, config.softmax.n_words)
+    lexicon = _load_lexicon(folder / LEXICON)
+    return build(config, tensors, folder / WEIGHTS, lexicon=lexicon, vocab=vocab)
+
+
+def save_native(bilm: "BiLM", folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    weights: Dict[str, Tensor] = {}
+    softmax: Dict[str, Tensor] = {}
+    for name, tensor in bilm.state_dict().items():
+        part, _, rest = name.partition(".")
+        target = (softmax, rest) if part == "softmax" else (weights, name)
+        target[0][target[1]] = tensor.detach().cpu().contiguous()
+    write_atomically(folder / WEIGHTS, lambda path: save_file(weights, path))
+    optional = {SOFTMAX: bool(softmax), VOCAB: bilm.vocab is not None and bool(softmax)}
+    optional[LEXICON] = bool(bilm.lexicon.characters or bilm.lexicon.words)
+    for name, needed in optional.items():
+        if not needed:
+            (folder / name).unlink(missing_ok=True)  # left by another model
+    if optional[SOFTMAX]:
+        write_atomically(folder / SOFTMAX, lambda path: save_file(softmax, path))
+    if optional[VOCAB]:
+        write_vocab(folder / VOCAB, bilm.vocab or [])
+    if optional[LEXICON]:
+        _save_json(folder / LEXICON, vars(bilm.lexicon))
+    head = {"format": FORMAT, "format_version": VERSION}
+    _save_json(folder / CONFIG, {**head, **bilm.config.to_dict()})
+
+
+def _load_tensors(path: Path) -> Dict[str, Tensor]:
+    try:
+        return load_file(path)
+    except FileNotFoundError:
+        raise SourceError(f"{path}: no such file; expected weights") from None
+    except (SafetensorError, OSError) as error:
+        raise SourceError(
+            f"{path}: found no whole safetensors file ({error})"
+        ) from None
+
+
+def _load_lexicon(path: Path) -> Lexicon:
+    if not path.exists():
+        return Lexicon()
+    data = read_json(path)
+    parts = ("characters", "words")
+    if not isinstance(data, dict) or not all(
+        isinstance(data.get(part), dict)
+        and all(type(row) is int and row >= 0 for row in data[part].values())
+        for part in parts
+    ):
+        raise SourceError(f"{path}: expected 'characters' and 'words' with their rows")
+    return Lexicon(**{part: data[part] for part in parts})
+
+
+def _save_json(path: Path, data: object) -> None:
+    text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    write_atomically(path, lambda part: part.write_bytes(text.encode("utf-8")))

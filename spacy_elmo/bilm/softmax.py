@@ -1,0 +1,168 @@
+"""Output layers of the language model, one for both directions.
+
+Each gives `loss(hidden, targets)`, the summed negative log likelihood to train on (an
+estimate, where the layer samples), and `log_probs(hidden, targets)`, the exact natural
+logarithm of each target's probability. hidden is (n, proj), targets (n,)."""
+
+import math
+from typing import Any, Iterator, List, Tuple, Union
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from .config import SoftmaxConfig
+
+MAX_LOGITS = 2**24  # logits held at a time: 64 MB
+
+
+class FullSoftmax(nn.Module):
+    """One row of weights a word. Logits exist for a chunk of rows and words at a time,
+    forward and backward, so that a vocabulary of a million words fits."""
+
+    def __init__(self, config: SoftmaxConfig, projection_dim: int) -> None:
+        super().__init__()
+        self.n_words = config.n_words
+        self.weight = nn.Parameter(torch.empty(config.n_words, projection_dim))
+        self.bias = nn.Parameter(torch.zeros(config.n_words))
+        nn.init.normal_(self.weight, 0.0, math.sqrt(1.0 / projection_dim))
+
+    def loss(self, hidden: Tensor, targets: Tensor) -> Tensor:
+        return -self.log_probs(hidden, targets).sum()
+
+    def log_probs(self, hidden: Tensor, targets: Tensor) -> Tensor:
+        own = (hidden * self.weight[targets]).sum(1) + self.bias[targets]  # (n,)
+        return own - self.log_total(hidden)
+
+    def log_total(self, hidden: Tensor) -> Tensor:
+        """The logarithm of the sum of all words' exponentials, (n,)."""
+        totals: List[Tensor] = []
+        for rows, words in self._chunks(len(hidden)):
+            # Kept for the backward pass: the chunk's sums, not its logits.
+            part = checkpoint(
+                _log_total,
+                hidden[rows],
+                self.weight[words],
+                self.bias[words],
+                use_reentrant=False,
+            )
+            if words.start:
+                part = torch.logaddexp(totals.pop(), part)
+            totals.append(part)
+        return torch.cat(totals) if totals else hidden.new_zeros(0)
+
+    def _chunks(self, n_rows: int) -> Iterator[Tuple[slice, slice]]:
+        n_words = min(self.n_words, 2**16)
+        size = max(1, MAX_LOGITS // n_words)
+        for row in range(0, n_rows, size):
+            for word in range(0, self.n_words, n_words):
+                yield slice(row, row + size), slice(word, word + n_words)
+
+
+def _log_total(hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    return torch.addmm(bias, hidden, weight.t()).logsumexp(1)
+
+
+class SampledSoftmax(FullSoftmax):
+    """Trained against a sample of words drawn without replacement from a log-uniform
+    distribution over ranks (words sorted by falling frequency). Logits are corrected by
+    the words' expected counts in the sample, and a sampled word that is the target
+    itself does not count against it."""
+
+    def __init__(self, config: SoftmaxConfig, projection_dim: int) -> None:
+        super().__init__(config, projection_dim)
+        self.n_samples = config.n_samples
+
+    def loss(self, hidden: Tensor, targets: Tensor) -> Tensor:
+        sample, n_tries = self.draw(targets.device)
+        own = (hidden * self.weight[targets]).sum(1) + self.bias[targets]
+        own = own - self.log_expected_count(targets, n_tries)  # (n,)
+        others = torch.addmm(self.bias[sample], hidden, self.weight[sample].t())
+        others = others - self.log_expected_count(sample, n_tries)  # (n, n_samples)
+        others = others.masked_fill(sample == targets[:, None], -math.inf)
+        logits = torch.cat([own[:, None], others], 1)
+        return -F.log_softmax(logits, 1)[:, 0].sum()
+
+    def draw(self, device: Union[torch.device, str, None] = None) -> Tuple[Tensor, int]:
+        """RETURNS (Tuple[Tensor, int]): Distinct words, (n_samples,), and how many
+        draws they took."""
+        found = torch.empty(0, dtype=torch.int64)
+        n_tries = 0
+        size = self.n_samples
+        while True:
+            # The inverse of the distribution function at a uniform number.
+            ranks = torch.exp(
+                torch.rand(size, dtype=torch.float64) * math.log(self.n_words + 1)
+            )
+            draws = (ranks.long() - 1).clamp_(0, self.n_words - 1)
+            seen = torch.cat([found, draws])
+            first = _first_places(seen)
+            if len(first) >= self.n_samples:
+                last = int(first[self.n_samples - 1])
+                n_tries += last + 1 - len(found)
+                return seen[first[: self.n_samples]].to(device), n_tries
+            found = seen[first]
+            n_tries += size
+
+    def log_expected_count(self, words: Tensor, n_tries: int) -> Tensor:
+        """The logarithm of the chance that a word is in a sample of n_tries draws."""
+        ranks = words.double()
+        p = torch.log1p(1 / (ranks + 1)) / math.log(self.n_words + 1)
+        count = -torch.expm1(n_tries * torch.log1p(-p))
+        return count.log().to(self.weight.dtype)
+
+
+def _first_places(values: Tensor) -> Tensor:
+    """Where each distinct value stands first, in rising order."""
+    distinct, inverse = torch.unique(values, return_inverse=True)
+    places = torch.arange(len(values))
+    first = torch.full((len(distinct),), len(values), dtype=torch.int64)
+    first.scatter_reduce_(0, inverse, places, "amin")
+    return first.sort().values
+
+
+class AdaptiveSoftmax(nn.Module):
+    """Rare words in clusters with smaller vectors (Grave et al. 2017); torch's own."""
+
+    def __init__(self, config: SoftmaxConfig, projection_dim: int) -> None:
+        super().__init__()
+        self.n_words = config.n_words
+        cutoffs = config.cutoffs or default_cutoffs(config.n_words)
+        self.softmax = nn.AdaptiveLogSoftmaxWithLoss(
+            projection_dim,
+            config.n_words,
+            cutoffs,
+            div_value=min(4.0, projection_dim ** (1 / len(cutoffs))),
+        )
+
+    def loss(self, hidden: Tensor, targets: Tensor) -> Tensor:
+        return -self.log_probs(hidden, targets).sum()
+
+    def log_probs(self, hidden: Tensor, targets: Tensor) -> Tensor:
+        if not len(targets):
+            return hidden.new_zeros(0)
+        return self.softmax(hidden, targets).output
+
+
+def default_cutoffs(n_words: int) -> List[int]:
+    """A tenth and half of the vocabulary, but at most the 20,000 and 200,000 most
+    frequent words."""
+    if n_words < 3:
+        raise ValueError(f"an adaptive softmax needs 3 words or more, found {n_words}")
+    first = max(1, min(20_000, n_words // 10))
+    second = min(200_000, n_words // 2)
+    return [first, second] if first < second < n_words else [first]
+
+
+Softmax = Union[FullSoftmax, SampledSoftmax, AdaptiveSoftmax]
+SOFTMAXES = {
+    "full": FullSoftmax,
+    "sampled": SampledSoftmax,
+    "adaptive": AdaptiveSoftmax,
+}
+
+
+def make_softmax(config: SoftmaxConfig, projection_dim: int) -> Any:
+    """RETURNS (Softmax): The output layer that the config describes, untrained."""
+    return SOFTMAXES[config.type](config, projection_dim)

@@ -1,0 +1,53 @@
+"""Two tasks side by side: one per direction of the biLM."""
+
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Callable, List, Optional, TypeVar
+
+import torch
+
+ResultT = TypeVar("ResultT")
+
+
+class _Workers:
+    """Two threads, each with half of torch's threads for itself. Without them the two
+    directions would follow each other and every small operation would be spread over
+    all cores, which costs more than it gains."""
+
+    def __init__(self, n_threads: int) -> None:
+        self.pid = os.getpid()
+        self.n_threads = n_threads
+        self.pool = ThreadPoolExecutor(2, thread_name_prefix="spacy-elmo")
+        both = threading.Barrier(2)
+
+        def prepare() -> None:
+            torch.set_num_threads(max(1, n_threads // 2))
+            both.wait()
+
+        for task in [self.pool.submit(prepare) for _ in range(2)]:
+            task.result()
+        # Setting the number in a thread also set it for threads yet to come.
+        torch.set_num_threads(n_threads)
+
+
+_workers: Optional[_Workers] = None
+_lock = threading.Lock()
+
+
+def side_by_side(tasks: List[Callable[[], ResultT]], parallel: bool) -> List[ResultT]:
+    """Run tasks that compute with torch; in threads if asked to and if torch may use
+    more than one here.
+
+    RETURNS (List[ResultT]): What the tasks return, in order.
+    """
+    global _workers
+    n_threads = torch.get_num_threads()
+    if not parallel or n_threads < 2:
+        return [task() for task in tasks]
+    with _lock:
+        known = _workers
+        # Threads do not live on in a forked process.
+        if known is None or known.pid != os.getpid() or known.n_threads != n_threads:
+            known = _workers = _Workers(n_threads)
+    return [future.result() for future in [known.pool.submit(t) for t in tasks]]
