@@ -1,7 +1,13 @@
 """The biLM: torch only, knows nothing of spaCy or Thinc."""
 
-from .config import BiLMConfig, BytesConfig, CharsConfig, LSTMConfig
-from .config import SoftmaxConfig, WordsConfig
+from .config import (
+    BiLMConfig,
+    BytesConfig,
+    CharsConfig,
+    LSTMConfig,
+    SoftmaxConfig,
+    WordsConfig,
+)
 from .encoders import Lexicon
 from .errors import SourceError
 from .model import Batch, BiLM, Output

@@ -157,9 +157,7 @@ def _mixed_keys(words: Sequence[str]) -> List[Tuple]:
     n = len(words)
     length = max(len(word) for word in words) + 2
     states = [(direction, word) for direction in (0, 1) for word in words]
-    return [
-        (words[k], length, states[2 * k], states[2 * k + 1]) for k in range(n)
-    ]
+    return [(words[k], length, states[2 * k], states[2 * k + 1]) for k in range(n)]
 
 
 def _require(symbols: Dict[str, int], names: Sequence[str]) -> None:

@@ -178,7 +178,7 @@ class SoftmaxConfig:
         if self.type == "sampled" and self.n_samples >= self.n_words:
             raise ValueError(
                 f"'n_samples' is {self.n_samples} with {self.n_words} words; expected "
-                "fewer samples than words, or type = \"full\""
+                'fewer samples than words, or type = "full"'
             )
         cuts = self.cutoffs
         if cuts is not None and (

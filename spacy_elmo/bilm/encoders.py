@@ -151,7 +151,9 @@ class WordEncoder(TokenEncoder):
         begin, end, unknown = (self.rows[word] for word in self.SPECIAL)
         special = {Boundary.BEGIN: begin, Boundary.END: end}
         ids = [
-            special[key] if isinstance(key, Boundary) else self.rows.get(key, unknown)
+            special[key]
+            if isinstance(key, Boundary)
+            else self.rows.get(str(key), unknown)
             for key in keys
         ]
         return torch.tensor(ids, dtype=torch.int64).view(len(keys), 1)

@@ -1,7 +1,8 @@
 """Inference on a CPU: the same function as the differentiable model, without a graph,
 on weights laid out for the purpose. Float32 is exact up to the order of sums."""
 
-from typing import Sequence, Tuple
+from functools import partial
+from typing import List, Sequence, Tuple, cast
 
 import torch
 from torch import Tensor
@@ -30,7 +31,8 @@ class FastCNN:
         self.embedding = cnn.embedding.detach()
         self.windows = fast_kernel(weight)
         self.bias = torch.cat(list(cnn.biases))
-        self.highways = [fast_kernel(h.weight, h.bias) for h in cnn.highways]
+        highways = cast(List[Highway], list(cnn.highways))
+        self.highways = [fast_kernel(h.weight, h.bias) for h in highways]
 
     def __call__(self, ids: Tensor, max_chars: int) -> Tensor:
         widest = self.cnn.widest
@@ -100,7 +102,7 @@ class FastLSTM:
         # Room for [x ; h] of each step: one product does both halves.
         joined = torch.cat([x, out], 1)
         start = 0
-        for step, n in enumerate(active):
+        for n in active:
             if n == 1:
                 self.run_single(x[start:], out[start:], h[:1], c[:1])
                 break
@@ -179,9 +181,7 @@ class Engine:
                     half[order, j + 1] = y
                     x = y
 
-        tasks = [lambda d=d: run_direction(d) for d in (0, 1)]  # type: ignore[misc]
+        tasks = [partial(run_direction, d) for d in (0, 1)]
         size = packing.active[0] * self.directions[0][0].weight.shape[1]
         side_by_side(tasks, parallel=size >= PARALLEL_FROM)
         return out
-
-

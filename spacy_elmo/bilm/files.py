@@ -57,6 +57,7 @@ def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:
     sees the old file or the new one, never a part."""
     part = path.with_name(path.name + ".part")
     write(part)
+    part.chmod(0o644)  # safetensors writes files for their owner only
     os.replace(part, path)
 
 
@@ -92,6 +93,4 @@ def check_shape(path: Path, name: str, arrays: Any, shape: Any) -> None:
         raise SourceError(f"{path}: found no array '{name}'; expected one of {shape}")
     found = tuple(arrays[name].shape)
     if found != tuple(shape):
-        raise SourceError(
-            f"{path}: array '{name}' is {found}; expected {tuple(shape)}"
-        )
+        raise SourceError(f"{path}: array '{name}' is {found}; expected {tuple(shape)}")

@@ -12,8 +12,14 @@ from torch import Tensor
 from .config import BiLMConfig, BytesConfig, LSTMConfig, SoftmaxConfig
 from .encoders import Lexicon
 from .errors import SourceError
-from .files import build, check_shape, read_json, read_vocab, write_atomically
-from .files import write_vocab
+from .files import (
+    build,
+    check_shape,
+    read_json,
+    read_vocab,
+    write_atomically,
+    write_vocab,
+)
 from .model import BiLM
 
 OPTIONS, WEIGHTS, VOCAB = "options.json", "weights.hdf5", "vocab.txt"
@@ -122,7 +128,7 @@ def save_hdf5(bilm: BiLM, folder: Path) -> None:
             "type 'bytes' with forget_bias 1.0 only"
         )
     if config.softmax is not None and config.softmax.type == "adaptive":
-        warnings.warn("HDF5 files have no adaptive softmax: written without it")
+        warnings.warn("HDF5 has no adaptive softmax: written without", stacklevel=2)
         config = replace(config, softmax=None)
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {name: t.detach().cpu() for name, t in bilm.state_dict().items()}
@@ -155,8 +161,8 @@ def places(
     char_shape = (encoder.n_rows, encoder.char_dim)
     yield "char_embed", char_shape, tensors[cnn + "embedding"]
     for i, (width, number) in enumerate(encoder.filters):
-        shape = (1, width, encoder.char_dim, number)
-        yield f"CNN/W_cnn_{i}", shape, tensors[f"{cnn}weights.{i}"]
+        window = (1, width, encoder.char_dim, number)
+        yield f"CNN/W_cnn_{i}", window, tensors[f"{cnn}weights.{i}"]
         yield f"CNN/b_cnn_{i}", (number,), tensors[f"{cnn}biases.{i}"]
     for k in range(encoder.n_highway):
         weight = tensors[f"{cnn}highways.{k}.weight"]
@@ -173,8 +179,8 @@ def places(
             yield there + "W_0", (2 * proj, 4 * lstm.dim), tensors[own + "weight"]
             yield there + "B", (4 * lstm.dim,), tensors[own + "bias"]
             if lstm.projection:
-                shape = (lstm.dim, proj)
-                yield there + "W_P_0", shape, tensors[own + "projection"]
+                down = tensors[own + "projection"]
+                yield there + "W_P_0", (lstm.dim, proj), down
     if config.softmax is not None:
         n_words = config.softmax.n_words
         yield SOFTMAX, (n_words, proj), tensors["softmax.weight"]

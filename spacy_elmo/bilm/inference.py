@@ -1,6 +1,15 @@
 """From the keys of sentences to layers: what stays the same between calls."""
 
-from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple, Union
+from typing import (
+    TYPE_CHECKING,
+    Callable,
+    List,
+    Optional,
+    Sequence,
+    Tuple,
+    TypeVar,
+    Union,
+)
 
 import numpy as np
 import torch
@@ -17,6 +26,8 @@ if TYPE_CHECKING:
     from .model import BiLM
 
 PRECISIONS = ("float32", "int8")
+
+ResultT = TypeVar("ResultT")
 
 
 class PaddedEngine:
@@ -67,17 +78,20 @@ class Runtime:
         self,
         sentences: Sequence[List[Key]],
         state: Optional[State],
+        *,
         max_batch_tokens: int,
-    ) -> Tuple[List[Tensor], Optional[State]]:
+        finish: Callable[[Tensor], ResultT],
+    ) -> Tuple[List[ResultT], Optional[State]]:
         """sentences: Keys of each, boundaries included.
         state: A row a sentence (or more) to start from, left as it is; None starts
             every sentence from zero.
-        RETURNS: Layers of each sentence without its boundaries,
-            (n_tokens, n_layers + 1, width), and the states after them.
+        finish: Called with the layers of each sentence without its boundaries,
+            (n_tokens, n_layers + 1, width), a view of its batch's.
+        RETURNS: What finish returned, in order, and the states after the sentences.
         """
         table, index = self.words.lookup(sentences)
         shape = (0, self.bilm.config.lstm.n_layers + 1, self.bilm.config.width)
-        out: List[Tensor] = [table.new_empty(shape)] * len(sentences)
+        out = [finish(table.new_empty(shape)) for _ in sentences]
         # From zero, all sentences pass their first boundary alike and none needs the
         # last one: with that step done once, the boundaries cost nothing.
         skip = state is None and self.bilm.encoder.fixed_boundaries
@@ -100,7 +114,7 @@ class Runtime:
                 packing.rows, packing.starts, packing.lengths
             ):
                 cut = 0 if skip else 1
-                out[row] = layers[begin + cut : begin + length - cut]
+                out[row] = finish(layers[begin + cut : begin + length - cut])
         return out, state
 
     def boundary(self) -> State:
@@ -111,7 +125,9 @@ class Runtime:
             table, index = self.words.lookup([[begin], [end]])
             packing = Packing([0, 1], [1, 1])
             state = State.zeros(self.bilm.config.lstm, 2, table)
-            self.engine.run(table, torch.from_numpy(np.concatenate(index)), packing, state)
+            self.engine.run(
+                table, torch.from_numpy(np.concatenate(index)), packing, state
+            )
             self._boundary = State(
                 torch.stack([state.h[0, :, :1], state.h[1, :, 1:]]),
                 torch.stack([state.c[0, :, :1], state.c[1, :, 1:]]),

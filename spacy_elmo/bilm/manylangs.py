@@ -7,7 +7,7 @@ for these the values that all of them share are taken."""
 import pickle
 import warnings
 from pathlib import Path
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -57,9 +57,7 @@ def load_manylangs(folder: Path) -> BiLM:
         if isinstance(error, SourceError):
             raise
         raise SourceError(f"{path}: {error}") from None
-    tensors = _encoder_tensors(
-        _Array(folder / EMBEDDER, embedder), config, lexicon
-    )
+    tensors = _encoder_tensors(_Array(folder / EMBEDDER, embedder), config, lexicon)
     tensors.update(_lstm_tensors(_Array(folder / ENCODER, encoder), config.lstm))
     return build(config, tensors, folder / EMBEDDER, lexicon=lexicon)
 
@@ -79,7 +77,8 @@ def _read_settings(folder: Path) -> Tuple[Path, Dict[str, Any]]:
         else:
             warnings.warn(
                 f"{config}: its config '{name}' is not here; activation relu, clips of "
-                "3 and 50 characters a word are taken, as in all published models"
+                "3 and 50 characters a word are taken, as in all published models",
+                stacklevel=2,
             )
             return config, PUBLISHED
     for section in ("encoder", "token_embedder"):
@@ -152,7 +151,7 @@ def _encoder_config(
     char_dim = state[CHARS].shape[1]
     if "char_lstm.weight_ih_l0" in state:
         return CharsConfig(reader="lstm", char_dim=char_dim, word_dim=word_dim)
-    filters = []
+    filters: List[List[int]] = []
     while (weight := state.get(f"convolutions.{len(filters)}.weight")) is not None:
         filters.append([weight.shape[2], weight.shape[0]])
     n_highway = 0
@@ -168,9 +167,7 @@ def _encoder_config(
     )
 
 
-def _lstm_config(
-    folder: Path, state: Tensors, settings: Dict[str, Any]
-) -> LSTMConfig:
+def _lstm_config(folder: Path, state: Tensors, settings: Dict[str, Any]) -> LSTMConfig:
     first: Optional[Tensor] = state.get("forward_layer_0.state_projection.weight")
     if first is None:
         raise SourceError(

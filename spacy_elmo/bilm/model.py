@@ -2,7 +2,19 @@
 
 import threading
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    TypeVar,
+    Union,
+    cast,
+)
 
 import numpy as np
 import torch
@@ -15,6 +27,10 @@ from .layers import ProjectedLSTM
 from .softmax import make_softmax
 from .state import State
 
+MAX_BATCH_TOKENS = 4096  # large enough for good GEMMs, small enough for little memory
+
+ResultT = TypeVar("ResultT")
+
 
 class Batch(NamedTuple):
     """Sentences as tensors: the ids of distinct words (n_words, ...), the row of each
@@ -22,7 +38,7 @@ class Batch(NamedTuple):
     (n_rows,) with boundaries."""
 
     ids: Tensor
-    index: Tensor
+    tokens: Tensor
     lengths: Tensor
 
 
@@ -45,6 +61,11 @@ class BiLM(nn.Module):
     approximate and faster `embed` on CPUs) and cache_words (how many distinct words'
     vectors `embed` keeps).
     """
+
+    _state: Optional[State]
+    _runtime: Optional[Runtime]
+    _stamp: Any
+    _lock: threading.Lock
 
     def __init__(
         self,
@@ -111,20 +132,26 @@ class BiLM(nn.Module):
         noise = np.random.default_rng(0).normal(0, vectors.std(), (2, vectors.shape[1]))
         table = np.concatenate([noise, vectors.mean(0, keepdims=True), vectors])
         with torch.no_grad():
-            bilm.encoder.table.copy_(torch.from_numpy(table))
+            cast(WordEncoder, bilm.encoder).table.copy_(torch.from_numpy(table))
         return bilm
 
     @property
     def directions(self) -> List[List[ProjectedLSTM]]:
-        return [list(self.forward_layers), list(self.backward_layers)]  # type: ignore[arg-type]
+        layers = [list(self.forward_layers), list(self.backward_layers)]
+        return cast(List[List[ProjectedLSTM]], layers)
+
+    @property
+    def weight(self) -> Tensor:
+        """One of the weights, to ask for the device and type of all."""
+        return self.directions[0][0].weight
 
     @property
     def device(self) -> torch.device:
-        return self.forward_layers[0].weight.device
+        return self.weight.device
 
     @property
     def dtype(self) -> torch.dtype:
-        return self.forward_layers[0].weight.dtype
+        return self.weight.dtype
 
     # The differentiable function
 
@@ -146,7 +173,7 @@ class BiLM(nn.Module):
     def forward(self, batch: Batch, state: Optional[State] = None) -> Output:
         """A function of a batch and a state (zeros if none) that returns all layers
         and the new state."""
-        x = self.encoder(batch.ids)[batch.index]  # (n_rows, n_steps, proj)
+        x = self.encoder(batch.ids)[batch.tokens]  # (n_rows, n_steps, proj)
         return self.contextualize(x, batch.lengths, state)
 
     def contextualize(
@@ -180,9 +207,7 @@ class BiLM(nn.Module):
         for d, layers in enumerate(self.directions):
             y = x.gather(1, turn) if d else x
             for j, layer in enumerate(layers):
-                out, (last_h, last_c) = layer(
-                    y, active, (state.h[d, j], state.c[d, j])
-                )
+                out, (last_h, last_c) = layer(y, active, (state.h[d, j], state.c[d, j]))
                 y = y + out if j and self.config.lstm.skip_connections else out
                 columns[d].append(y.gather(1, turn) if d else y)
                 h[d].append(last_h)
@@ -202,7 +227,7 @@ class BiLM(nn.Module):
         sentences: Sequence[Sequence[str]],
         stateful: bool = False,
         *,
-        max_batch_tokens: int = 4096,
+        max_batch_tokens: int = MAX_BATCH_TOKENS,
     ) -> List[np.ndarray]:
         """All layers of every token. The vectors of a sentence depend on nothing but
         the sentence, unless stateful.
@@ -218,35 +243,46 @@ class BiLM(nn.Module):
         if stateful:
             state = self._state
             if state is None:
-                weight = self.forward_layers[0].weight
-                state = State.zeros(self.config.lstm, len(sentences), weight)
-        layers, self._state = (
-            self.run(sentences, state, max_batch_tokens=max_batch_tokens)
-            if stateful
-            else (self.run(sentences, max_batch_tokens=max_batch_tokens)[0], self._state)
-        )
-        return [x.transpose(0, 1).float().cpu().contiguous().numpy() for x in layers]
+                state = State.zeros(self.config.lstm, len(sentences), self.weight)
+        arrays, state = self._run(sentences, state, max_batch_tokens, _to_numpy)
+        if stateful:
+            self._state = state
+        return arrays
 
-    @torch.no_grad()
     def run(
         self,
         sentences: Sequence[Sequence[str]],
         state: Optional[State] = None,
         *,
-        max_batch_tokens: int = 4096,
+        max_batch_tokens: int = MAX_BATCH_TOKENS,
     ) -> Tuple[List[Tensor], Optional[State]]:
         """What `embed` does, for tensors: a function of sentences and a state.
 
-        state (Optional[State]): At least a row a sentence; None for stateless.
+        state (Optional[State]): Row r is where sentence r starts; missing rows are
+            zero. None for stateless.
         RETURNS (Tuple): For each sentence (n_tokens, n_layers + 1, width) on the
             model's device, and the new state (None if stateless).
         """
+        return self._run(sentences, state, max_batch_tokens, lambda layers: layers)
+
+    @torch.no_grad()
+    def _run(
+        self,
+        sentences: Sequence[Sequence[str]],
+        state: Optional[State],
+        max_batch_tokens: int,
+        finish: Callable[[Tensor], ResultT],
+    ) -> Tuple[List[ResultT], Optional[State]]:
         if max_batch_tokens < 1:
-            raise ValueError(f"max_batch_tokens is {max_batch_tokens}; expected 1 or more")
+            raise ValueError(
+                f"max_batch_tokens is {max_batch_tokens}; expected 1 or more"
+            )
         keys = [self.encoder.keys(words) for words in _checked(sentences)]
         if not keys:
             return [], state
-        return self._get_runtime().run(keys, state, max_batch_tokens)
+        return self._get_runtime().run(
+            keys, state, max_batch_tokens=max_batch_tokens, finish=finish
+        )
 
     def reset_state(self) -> None:
         """Forget what stateful calls left behind."""
@@ -259,7 +295,9 @@ class BiLM(nn.Module):
 
     def _get_runtime(self) -> Runtime:
         if self.precision not in PRECISIONS:
-            raise ValueError(f"precision is {self.precision!r}; expected one of {PRECISIONS}")
+            raise ValueError(
+                f"precision is {self.precision!r}; expected one of {PRECISIONS}"
+            )
         weights = tuple((p.data_ptr(), p._version) for p in self.parameters())
         stamp = (weights, self.precision, self.cache_words)
         with self._lock:
@@ -271,9 +309,9 @@ class BiLM(nn.Module):
             return self._runtime
 
     def _forget(self) -> None:
-        self._state: Optional[State] = None
-        self._runtime: Optional[Runtime] = None
-        self._stamp: Any = None
+        self._state = None
+        self._runtime = None
+        self._stamp = None
         self._lock = threading.Lock()
 
     def __getstate__(self) -> Dict[str, Any]:
@@ -313,9 +351,7 @@ def _checked(sentences: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
         raise ValueError("expected a list of sentences, found a string")
     for number, sentence in enumerate(sentences):
         if isinstance(sentence, str):
-            raise ValueError(
-                f"sentence {number} is a string; expected a list of words"
-            )
+            raise ValueError(f"sentence {number} is a string; expected a list of words")
         for word in sentence:
             if not isinstance(word, str):
                 raise ValueError(
@@ -323,3 +359,10 @@ def _checked(sentences: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
                     "expected words as strings"
                 )
     return sentences
+
+
+def _to_numpy(layers: Tensor) -> np.ndarray:
+    """(n_tokens, n_layers + 1, width) to an array (n_layers + 1, n_tokens, width) with
+    memory of its own: what is kept must not keep the batch."""
+    layers = layers.transpose(0, 1).clone(memory_format=torch.contiguous_format)
+    return layers.float().cpu().numpy()

@@ -32,7 +32,7 @@ class Packing:
         self.order = [torch.from_numpy(forward), torch.from_numpy(backward)]
 
     def index(self, sentences: Sequence[np.ndarray]) -> Tensor:
-        """RETURNS (Tensor): The given numbers of all tokens, sentence after sentence."""
+        """RETURNS (Tensor): The numbers of all tokens, sentence after sentence."""
         return torch.from_numpy(np.concatenate([sentences[row] for row in self.rows]))
 
 

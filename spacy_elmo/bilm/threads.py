@@ -3,7 +3,7 @@
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import Callable, List, Optional, TypeVar
+from typing import Callable, List, Optional, Sequence, TypeVar
 
 import torch
 
@@ -35,7 +35,9 @@ _workers: Optional[_Workers] = None
 _lock = threading.Lock()
 
 
-def side_by_side(tasks: List[Callable[[], ResultT]], parallel: bool) -> List[ResultT]:
+def side_by_side(
+    tasks: Sequence[Callable[[], ResultT]], parallel: bool
+) -> List[ResultT]:
     """Run tasks that compute with torch; in threads if asked to and if torch may use
     more than one here.
 

@@ -1,0 +1,14 @@
+"""`python -m spacy elmo ...`. spaCy imports this for each of its commands, whatever it
+is, so nothing heavy is imported before a command of ours runs."""
+
+import typer
+from spacy.cli._util import app as spacy_app
+
+app = typer.Typer(
+    name="elmo",
+    help="Contextual word vectors from a bidirectional language model",
+    no_args_is_help=True,
+)
+spacy_app.add_typer(app)
+
+from . import convert, info  # noqa: E402,F401  (they add their commands to app)
