@@ -2,14 +2,14 @@
 on weights laid out for the purpose. Float32 is exact up to the order of sums."""
 
 from functools import partial
-from typing import List, Sequence, Tuple, cast
+from typing import Sequence, Tuple
 
 import torch
 from torch import Tensor
 
 from .encoders import ByteEncoder, TokenEncoder
 from .kernels import Kernel, fast_kernel
-from .layers import CharCNN, Highway, ProjectedLSTM
+from .layers import CharCNN, ProjectedLSTM
 from .packing import Packing
 from .state import State
 from .threads import side_by_side
@@ -31,8 +31,6 @@ class FastCNN:
         self.embedding = cnn.embedding.detach()
         self.windows = fast_kernel(weight)
         self.bias = torch.cat(list(cnn.biases))
-        highways = cast(List[Highway], list(cnn.highways))
-        self.highways = [fast_kernel(h.weight, h.bias) for h in highways]
 
     def __call__(self, ids: Tensor, max_chars: int) -> Tensor:
         widest = self.cnn.widest
@@ -49,8 +47,9 @@ class FastCNN:
                 best = found if best is None else torch.maximum(best, found, out=best)
             assert best is not None
             x = self.cnn.activation(best.add_(self.bias))
-        for highway in self.highways:
-            x = Highway.combine(x, highway(x))
+        # Hundreds of words at a time: packing these weights too would gain nothing.
+        for highway in self.cnn.highways:
+            x = highway(x)
         return x
 
 
@@ -62,16 +61,12 @@ class FastEncoder:
         self.cnn = None
         if isinstance(encoder, ByteEncoder):
             self.cnn = FastCNN(encoder.cnn)
-            if encoder.projection is not None:
-                self.projection = fast_kernel(
-                    encoder.projection.weight, encoder.projection.bias
-                )
 
     def __call__(self, ids: Tensor) -> Tensor:
         if self.cnn is None:
             return self.encoder(ids)
         x = self.cnn(ids, self.encoder.max_chars)  # type: ignore[arg-type]
-        return x if self.encoder.projection is None else self.projection(x)
+        return x if self.encoder.projection is None else self.encoder.projection(x)
 
 
 class FastLSTM:

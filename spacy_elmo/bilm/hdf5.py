@@ -114,8 +114,15 @@ def _load(options_path: Path, weights_path: Path, file: Any) -> BiLM:
     tensors = {name: torch.empty(t.shape) for name, t in shapes.items()}
     for key, shape, view in places(config, tensors):
         check_shape(weights_path, key, file, shape)
-        view.copy_(torch.from_numpy(file[key][()]).view(view.shape))
+        _read(file[key], view.view(shape) if view.is_contiguous() else view)
     return build(config, tensors, weights_path, lexicon=Lexicon(), vocab=vocab)
+
+
+def _read(array: Any, view: Tensor) -> None:
+    if view.is_contiguous() and array.dtype == "float32":
+        array.read_direct(view.numpy())  # without a copy in between
+    else:
+        view.copy_(torch.from_numpy(array[()]))
 
 
 def save_hdf5(bilm: BiLM, folder: Path) -> None:

@@ -40,12 +40,7 @@ class Highway(Linear):
             self.bias[n:] = -2.0  # at first, mostly hand the input on
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.combine(x, super().forward(x))
-
-    @staticmethod
-    def combine(x: Tensor, mapped: Tensor) -> Tensor:
-        """The gated sum of x (m, n) and mapped = x W + b (m, 2n)."""
-        transform, gate = mapped.chunk(2, dim=1)
+        transform, gate = super().forward(x).chunk(2, dim=1)
         return torch.lerp(x, F.relu(transform), torch.sigmoid(gate))
 
 

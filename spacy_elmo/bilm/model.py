@@ -27,7 +27,7 @@ from .layers import ProjectedLSTM
 from .softmax import make_softmax
 from .state import State
 
-MAX_BATCH_TOKENS = 4096  # large enough for good GEMMs, small enough for little memory
+MAX_BATCH_TOKENS = 2048  # large enough for good GEMMs, small enough for little memory
 
 ResultT = TypeVar("ResultT")
 

@@ -15,6 +15,7 @@ from torch.utils.checkpoint import checkpoint
 from .config import SoftmaxConfig
 
 MAX_LOGITS = 2**24  # logits held at a time: 64 MB
+WORDS_AT_A_TIME = 2**16
 
 
 class FullSoftmax(nn.Module):
@@ -53,7 +54,7 @@ class FullSoftmax(nn.Module):
         return torch.cat(totals) if totals else hidden.new_zeros(0)
 
     def _chunks(self, n_rows: int) -> Iterator[Tuple[slice, slice]]:
-        n_words = min(self.n_words, 2**16)
+        n_words = min(self.n_words, WORDS_AT_A_TIME)
         size = max(1, MAX_LOGITS // n_words)
         for row in range(0, n_rows, size):
             for word in range(0, self.n_words, n_words):
