@@ -4,6 +4,7 @@ import sys
 import h5py
 import numpy as np
 import pytest
+from conftest import write_files
 from reference import random_arrays, random_options
 from typer.testing import CliRunner
 
@@ -12,15 +13,21 @@ from spacy_elmo.cli import app
 
 
 @pytest.fixture
-def source(random_bilm, tmp_path):
+def source(tmp_path):
     rng = np.random.default_rng(3)
     options = random_options(rng)
-    random_bilm(options, random_arrays(options, rng), folder=tmp_path / "source")
-    return tmp_path / "source"
+    folder = tmp_path / "source"
+    folder.mkdir()
+    write_files(folder, options, random_arrays(options, rng))
+    return folder
 
 
 def call(*args):
     return CliRunner().invoke(app, [str(arg) for arg in args])
+
+
+def text(done):
+    return " ".join(done.output.split())  # without the line breaks of the terminal
 
 
 def test_convert_there_and_back_with_the_real_command(source, tmp_path):
@@ -49,7 +56,7 @@ def test_bad_source_exits_with_a_sentence(command, tmp_path):
     target = [tmp_path / "out"] if command == "convert" else []
     done = call(command, tmp_path / "nowhere", *target)
     assert done.exit_code == 1
-    assert "no such file or folder" in done.output
+    assert "no such file or folder; expected a biLM" in text(done)
     assert "Traceback" not in done.output
 
 

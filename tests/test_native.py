@@ -210,6 +210,15 @@ def change_tensors(path, change):
     save_file(tensors, path)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """Threads only slow such small models down."""
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(n_threads)
+
+
 @pytest.fixture(scope="module")
 def pristine(tmp_path_factory):
     """A native folder with everything in it."""

@@ -38,7 +38,11 @@ class CharEncoder(TokenEncoder):
         if config.word_dim:
             _require(lexicon.words, (UNKNOWN,))
             table = torch.empty(n_rows(lexicon.words), config.word_dim)
-            self.word_table = nn.Parameter(table.uniform_(-0.25, 0.25))
+            self.word_table = nn.Parameter(table)
+
+    def reset_parameters(self) -> None:
+        if self.word_table is not None:
+            nn.init.uniform_(self.word_table, -0.25, 0.25)
 
     def keys(self, sentence: Sequence[str]) -> List[Key]:
         words = [BEGIN, *sentence, END]
@@ -124,11 +128,14 @@ class CharReader(nn.Module):
             self.n_features = self.cnn.n_features
         else:
             self.embedding = nn.Parameter(torch.empty(n_rows, config.char_dim))
-            nn.init.uniform_(self.embedding, -0.25, 0.25)
             self.lstm = nn.LSTM(
                 config.char_dim, config.char_dim, batch_first=True, bidirectional=True
             )
             self.n_features = 2 * config.char_dim
+
+    def reset_parameters(self) -> None:
+        if self.cnn is None:
+            nn.init.uniform_(self.embedding, -0.25, 0.25)
 
     def forward(self, ids: Tensor) -> Tensor:
         if self.cnn is not None:

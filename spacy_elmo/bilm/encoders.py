@@ -144,8 +144,11 @@ class WordEncoder(TokenEncoder):
         if missing:
             raise ValueError(f"the word table has no row for {missing[0]}")
         self.rows = lexicon.words
-        table = torch.empty(n_rows(self.rows), config.dim).uniform_(-0.25, 0.25)
+        table = torch.empty(n_rows(self.rows), config.dim)
         self.table = nn.Parameter(table, requires_grad=config.trainable)
+
+    def reset_parameters(self) -> None:
+        nn.init.uniform_(self.table, -0.25, 0.25)
 
     def encode(self, keys: Sequence[Key]) -> Tensor:
         begin, end, unknown = (self.rows[word] for word in self.SPECIAL)

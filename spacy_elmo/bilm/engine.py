@@ -14,7 +14,8 @@ from .packing import Packing
 from .state import State
 from .threads import side_by_side
 
-PARALLEL_FROM = 2**18  # gates a step, below which two threads only wait for each other
+# Multiplications a step, below which two threads only wait for each other.
+PARALLEL_FROM = 2**23
 
 
 class FastCNN:
@@ -177,6 +178,6 @@ class Engine:
                     x = y
 
         tasks = [partial(run_direction, d) for d in (0, 1)]
-        size = packing.active[0] * self.directions[0][0].weight.shape[1]
+        size = packing.active[0] * self.directions[0][0].weight.numel()
         side_by_side(tasks, parallel=size >= PARALLEL_FROM)
         return out

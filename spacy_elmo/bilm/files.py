@@ -5,7 +5,6 @@ import os
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Sequence
 
-import torch
 from torch import Tensor
 
 from .config import BiLMConfig
@@ -75,8 +74,7 @@ def build(
     path (Path): Where they come from, for errors.
     """
     try:
-        with torch.device("meta"):  # nothing is drawn or allocated that is read next
-            bilm = BiLM(config, lexicon=lexicon, vocab=vocab)
+        bilm = BiLM(config, lexicon=lexicon, vocab=vocab, initialize=False)
     except ValueError as error:
         raise SourceError(f"{path}: {error}") from None
     expected = bilm.state_dict()

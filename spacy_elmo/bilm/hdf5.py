@@ -10,10 +10,8 @@ import torch
 from torch import Tensor
 
 from .config import BiLMConfig, BytesConfig, LSTMConfig, SoftmaxConfig
-from .encoders import Lexicon
 from .errors import SourceError
 from .files import (
-    build,
     check_shape,
     read_json,
     read_vocab,
@@ -109,13 +107,11 @@ def _load(options_path: Path, weights_path: Path, file: Any) -> BiLM:
         vocab_path = weights_path.with_name(VOCAB)
         if vocab_path.exists():
             vocab = read_vocab(vocab_path, n_words)
-    with torch.device("meta"):
-        shapes = BiLM(config).state_dict()
-    tensors = {name: torch.empty(t.shape) for name, t in shapes.items()}
-    for key, shape, view in places(config, tensors):
+    bilm = BiLM(config, vocab=vocab, initialize=False)
+    for key, shape, view in places(config, bilm.state_dict()):
         check_shape(weights_path, key, file, shape)
         _read(file[key], view.view(shape) if view.is_contiguous() else view)
-    return build(config, tensors, weights_path, lexicon=Lexicon(), vocab=vocab)
+    return bilm.eval()
 
 
 def _read(array: Any, view: Tensor) -> None:

@@ -1,7 +1,8 @@
 """The differentiable parts of a biLM: linear maps, character CNN, projected LSTM.
 
 Weights have the shape they have on file, (in, out), so that reading and writing the
-exchange format never has to turn or round anything.
+exchange format never has to turn or round anything. Constructors leave them as they
+come; `reset_parameters` draws them, for models that are not loaded.
 """
 
 import math
@@ -23,7 +24,9 @@ class Linear(nn.Module):
         super().__init__()
         self.weight = _new(n_in, n_out)
         self.bias = _new(n_out)
-        nn.init.normal_(self.weight, 0.0, math.sqrt(1.0 / n_in))
+
+    def reset_parameters(self) -> None:
+        nn.init.normal_(self.weight, 0.0, math.sqrt(1.0 / len(self.weight)))
         nn.init.zeros_(self.bias)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -36,8 +39,10 @@ class Highway(Linear):
 
     def __init__(self, n: int) -> None:
         super().__init__(n, 2 * n)
-        with torch.no_grad():
-            self.bias[n:] = -2.0  # at first, mostly hand the input on
+
+    def reset_parameters(self) -> None:
+        super().reset_parameters()
+        nn.init.constant_(self.bias[len(self.weight) :], -2.0)  # at first, mostly x
 
     def forward(self, x: Tensor) -> Tensor:
         transform, gate = super().forward(x).chunk(2, dim=1)
@@ -68,9 +73,11 @@ class CharCNN(nn.Module):
         self.highways = nn.ModuleList(
             Highway(self.n_features) for _ in range(n_highway)
         )
+
+    def reset_parameters(self) -> None:
         nn.init.uniform_(self.embedding, -1.0, 1.0)
         for weight, bias in zip(self.weights, self.biases):
-            if activation == "relu":
+            if self.activation is torch.relu:
                 nn.init.uniform_(weight, -0.05, 0.05)
             else:
                 nn.init.normal_(weight, 0.0, math.sqrt(1.0 / weight.shape[0]))
@@ -123,6 +130,8 @@ class ProjectedLSTM(nn.Module):
         self.weight = _new(n_in + projection_dim, 4 * dim)
         self.bias = _new(4 * dim)
         self.projection = _new(dim, projection_dim) if projection else None
+
+    def reset_parameters(self) -> None:
         nn.init.xavier_uniform_(self.weight)
         nn.init.zeros_(self.bias)
         if self.projection is not None:

@@ -56,6 +56,7 @@ class BiLM(nn.Module):
     config (BiLMConfig): Sizes.
     lexicon (Optional[Lexicon]): The symbols of the encoder; byte models have none.
     vocab (Optional[Sequence[str]]): The words of the softmax, in order.
+    initialize (bool): Draw weights; False leaves them to whoever loads some.
 
     Attributes that may be set at any time: precision ("float32", or "int8" for an
     approximate and faster `embed` on CPUs) and cache_words (how many distinct words'
@@ -73,6 +74,7 @@ class BiLM(nn.Module):
         *,
         lexicon: Optional[Lexicon] = None,
         vocab: Optional[Sequence[str]] = None,
+        initialize: bool = True,
     ) -> None:
         super().__init__()
         self.config = config
@@ -98,6 +100,15 @@ class BiLM(nn.Module):
         self.precision = "float32"
         self.cache_words = 2**15
         self._forget()
+        if initialize:
+            self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew, from torch's random numbers."""
+        for module in self.modules():
+            reset = getattr(module, "reset_parameters", None)
+            if reset is not None and module is not self:
+                reset()
 
     @classmethod
     def from_word_vectors(
@@ -289,8 +300,13 @@ class BiLM(nn.Module):
         self._state = None
 
     def clear_cache(self) -> None:
-        """Forget the vectors of words. Needed only if weights were changed behind
-        torch's back; ordinary changes are noticed."""
+        """Forget the vectors of words."""
+        if self._runtime is not None:
+            self._runtime.words.clear()
+
+    def weights_changed(self) -> None:
+        """Drop all that was derived from the weights. Needed only after a change that
+        torch did not see, such as one through memory shared with numpy or cupy."""
         self._runtime = None
 
     def _get_runtime(self) -> Runtime:

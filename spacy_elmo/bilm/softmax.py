@@ -26,8 +26,11 @@ class FullSoftmax(nn.Module):
         super().__init__()
         self.n_words = config.n_words
         self.weight = nn.Parameter(torch.empty(config.n_words, projection_dim))
-        self.bias = nn.Parameter(torch.zeros(config.n_words))
-        nn.init.normal_(self.weight, 0.0, math.sqrt(1.0 / projection_dim))
+        self.bias = nn.Parameter(torch.empty(config.n_words))
+
+    def reset_parameters(self) -> None:
+        nn.init.normal_(self.weight, 0.0, math.sqrt(1.0 / self.weight.shape[1]))
+        nn.init.zeros_(self.bias)
 
     def loss(self, hidden: Tensor, targets: Tensor) -> Tensor:
         return -self.log_probs(hidden, targets).sum()
@@ -165,5 +168,6 @@ SOFTMAXES = {
 
 
 def make_softmax(config: SoftmaxConfig, projection_dim: int) -> Any:
-    """RETURNS (Softmax): The output layer that the config describes, untrained."""
+    """RETURNS (Softmax): The output layer that the config describes; its
+    reset_parameters draws weights."""
     return SOFTMAXES[config.type](config, projection_dim)

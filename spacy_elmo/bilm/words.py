@@ -37,6 +37,10 @@ class WordCache:
     def __len__(self) -> int:
         return len(self._rows)
 
+    def clear(self) -> None:
+        with self._lock:
+            self._rows = {}
+
     def lookup(self, sentences: Sequence[List[Key]]) -> Tuple[Tensor, List[np.ndarray]]:
         """sentences (Sequence[List[Key]]): The keys of each sentence.
         RETURNS (Tuple): A table of vectors (n, output_dim) and, for each sentence, the

@@ -1,0 +1,52 @@
+"""Sentences for the benchmark, from CoNLL-U or from plain text."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def read_sentences(
+    path: Path, *, count: int, min_length: int, max_length: int
+) -> list[list[str]]:
+    """Take the first sentences of a file that have a fitting number of tokens.
+
+    path (Path): CoNLL-U (known by its suffix `.conllu`), or text with one sentence a
+        line, its tokens parted by whitespace.
+    count (int): How many sentences to take.
+    min_length (int): Shortest sentence taken, in tokens.
+    max_length (int): Longest sentence taken, in tokens.
+    RETURNS (list[list[str]]): At most `count` sentences, in the order of the file.
+    """
+    read = _read_conllu if path.suffix == ".conllu" else _read_plain
+    sentences: list[list[str]] = []
+    for sentence in read(path):
+        if len(sentences) == count:
+            break
+        if min_length <= len(sentence) <= max_length:
+            sentences.append(sentence)
+    if not sentences:
+        raise ValueError(
+            f"{path} has no sentence of {min_length} to {max_length} tokens; change "
+            "--min-length and --max-length or give another --text"
+        )
+    return sentences
+
+
+def _read_plain(path: Path) -> Iterator[list[str]]:
+    with path.open(encoding="utf8") as lines:
+        for line in lines:
+            yield line.split()
+
+
+def _read_conllu(path: Path) -> Iterator[list[str]]:
+    """Word forms; ranges (`3-4`) and empty nodes (`5.1`) are left out."""
+    sentence: list[str] = []
+    with path.open(encoding="utf8") as lines:
+        for line in lines:
+            columns = line.rstrip("\n").split("\t")
+            if columns[0].isdigit():
+                sentence.append(columns[1])
+            elif not line.strip() and sentence:
+                yield sentence
+                sentence = []
+    if sentence:
+        yield sentence

@@ -1,0 +1,43 @@
+"""Worker: spacy_elmo itself, from the checkout this file lies in."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from protocol import Sentences, Vectors, batches, serve_system
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+
+class Ours:
+    """`load_bilm(...).embed(...)`, with a cold or a warm word cache."""
+
+    def __init__(self) -> None:
+        from spacy_elmo import load_bilm
+
+        self.load_bilm = load_bilm
+
+    def load(
+        self, folder: str, precision: str = "float32", warm: bool = False, **_: Any
+    ) -> None:
+        """
+        precision (str): "float32" or "int8".
+        warm (bool): Keep the word cache from one timed call to the next.
+        """
+        self.bilm = self.load_bilm(folder, precision=precision)
+        self.bilm.embed([["A", "sentence"]])  # the weights are packed at their first use
+        self.warm = warm
+
+    def prepare(self) -> None:
+        """Forget all words, unless a warm cache is what is measured."""
+        if not self.warm:
+            self.bilm.clear_cache()
+
+    def embed(self, sentences: Sentences, batch: int) -> Vectors:
+        """Hand the text over in its own order; `embed` sorts what it is given."""
+        parts = batches(sentences, batch)
+        return [array for part in parts for array in self.bilm.embed(part)]
+
+
+if __name__ == "__main__":
+    serve_system(Ours())

@@ -1,0 +1,133 @@
+"""What every worker of the benchmark has in common: it stays alive, takes one request
+a line on standard input (JSON), answers each with one line on standard output (JSON),
+and computes only while a request is open.
+
+Needs the standard library and numpy alone, so that it runs in every environment.
+"""
+
+import gc
+import json
+import os
+import resource
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import numpy as np
+
+Sentences = list[list[str]]
+Vectors = list[np.ndarray]  # one (n_layers + 1, n_tokens, width) float32 per sentence
+
+
+class System(Protocol):
+    """A program that turns sentences into the vectors of all its layers.
+
+    Its libraries are imported when it is made, so that loading is loading a model.
+    """
+
+    def load(self, folder: str, **settings: Any) -> None:
+        """Read `options.json` and `weights.hdf5` of a folder."""
+
+    def prepare(self) -> None:
+        """Whatever has to happen, unmeasured, before each timed call."""
+
+    def embed(self, sentences: Sentences, batch: int) -> Vectors:
+        """Compute the vectors of sentences, in order.
+
+        batch (int): Sentences per call; 0 hands all of them over in one call.
+        """
+
+
+def peak_megabytes() -> float:
+    """The most memory this process ever held.
+
+    Linux tells it of the running program; `ru_maxrss` may also include what the parent
+    held when it started this process, so it is second choice.
+    """
+    if sys.platform == "linux":
+        with open("/proc/self/status", encoding="utf8") as status:
+            for line in status:
+                if line.startswith("VmHWM:"):
+                    return int(line.split()[1]) / 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1024 * 1024 if sys.platform == "darwin" else 1024)
+
+
+def batches(sentences: Sentences, size: int) -> Iterator[Sentences]:
+    """Cut a list into batches of at most `size` sentences (0: one batch)."""
+    size = size or len(sentences)
+    for start in range(0, len(sentences), size):
+        yield sentences[start : start + size]
+
+
+def embed_sorted(
+    sentences: Sentences, batch: int, compute: Callable[[Sentences], Vectors]
+) -> Vectors:
+    """Run a system that pads its batches over sentences of similar length.
+
+    compute (Callable): Computes the vectors of one batch.
+    RETURNS (Vectors): In the order of the input.
+    """
+    order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
+    in_order = [sentences[i] for i in order]
+    flat = [array for part in batches(in_order, batch) for array in compute(part)]
+    vectors: list[Any] = [None] * len(sentences)
+    for i, array in zip(order, flat, strict=True):
+        vectors[i] = array
+    return vectors
+
+
+def serve(commands: dict[str, Callable[..., Any]]) -> None:
+    """Answer requests until standard input closes.
+
+    A request is `{"command": NAME, ...}`, the rest being the command's keyword
+    arguments. The answer holds the seconds the command took, the memory peak so far and
+    the value, if that is a plain one; or `{"error": TRACEBACK}`.
+    """
+    # Libraries that print must not write between the answers: what they send to
+    # standard output goes to standard error from here on.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf8")
+    os.dup2(2, 1)
+    for line in sys.stdin:
+        answers.write(json.dumps(_answer(commands, json.loads(line))) + "\n")
+        answers.flush()
+
+
+def _answer(
+    commands: dict[str, Callable[..., Any]], request: dict[str, Any]
+) -> dict[str, Any]:
+    """Carry out one request; the value is dropped after the clock has stopped."""
+    command = commands[request.pop("command")]
+    gc.collect()
+    try:
+        start = time.perf_counter()
+        value = command(**request)
+        seconds = time.perf_counter() - start
+    except (Exception, SystemExit):  # a library that exits must not do so silently
+        return {"error": traceback.format_exc()}
+    plain = value if isinstance(value, (int, float, str, dict)) else None
+    return {"seconds": seconds, "peak_mb": peak_megabytes(), "value": plain}
+
+
+def serve_system(system: System) -> None:
+    """Answer the requests the benchmark has for a system.
+
+    The sentences are read once, from the JSON file named when the system is loaded;
+    later requests say how many of them to use.
+    """
+    sentences: Sentences = []
+
+    def load(folder: str, text: str, **settings: Any) -> None:
+        with open(text, encoding="utf8") as source:
+            sentences[:] = json.load(source)
+        system.load(folder, **settings)
+
+    def embed(count: int, batch: int) -> Vectors:
+        return system.embed(sentences[:count], batch)
+
+    def save(count: int, path: str) -> None:
+        np.savez(path, *system.embed(sentences[:count], 0))
+
+    serve({"load": load, "prepare": system.prepare, "embed": embed, "save": save})

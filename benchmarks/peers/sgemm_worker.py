@@ -1,0 +1,26 @@
+"""Worker: how fast this machine multiplies matrices, the limit for all systems."""
+
+import torch
+from protocol import serve
+
+_operands: list[torch.Tensor] = []
+
+
+def load(size: int) -> dict[str, int | str]:
+    """Make two square float32 matrices and multiply them once.
+
+    RETURNS (dict): What torch runs on here.
+    """
+    _operands[:] = [torch.randn(size, size), torch.randn(size, size)]
+    multiply(1)
+    return {"torch": torch.__version__, "threads": torch.get_num_threads()}
+
+
+def multiply(times: int) -> None:
+    """Multiply the two matrices; 2 * size ** 3 floating point operations each time."""
+    for _ in range(times):
+        torch.mm(*_operands)
+
+
+if __name__ == "__main__":
+    serve({"load": load, "multiply": multiply})

@@ -1,0 +1,76 @@
+"""The benchmark's side of a worker: a process that is sent requests, one at a time."""
+
+import json
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+SCRIPTS = Path(__file__).resolve().parent / "peers"
+
+
+class WorkerError(RuntimeError):
+    """A worker failed or died; the message says how."""
+
+
+class Worker:
+    """A running script of `peers/`, to be used in a `with` statement.
+
+    name (str): What to call it in messages; also names its log file.
+    python (str): The interpreter to run it with.
+    script (str): The script's file name.
+    logs (Path): Folder for what the worker and its libraries print.
+    """
+
+    def __init__(self, name: str, *, python: str, script: str, logs: Path) -> None:
+        self.name = name
+        logs.mkdir(parents=True, exist_ok=True)
+        self.log = logs / f"{name.replace(' ', '-')}.log"
+        with self.log.open("w", encoding="utf8") as log:
+            self.process = subprocess.Popen(
+                [python, str(SCRIPTS / script)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                encoding="utf8",
+            )
+
+    def __enter__(self) -> "Worker":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Let the worker end; one that is in the middle of something is stopped."""
+        assert self.process.stdin and self.process.stdout
+        if error is not None:
+            self.process.kill()
+        with suppress(BrokenPipeError):
+            self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def call(self, command: str, **arguments: Any) -> dict[str, Any]:
+        """Send a request and wait for its answer.
+
+        RETURNS (dict): `seconds`, `peak_mb` and `value`.
+        """
+        assert self.process.stdin and self.process.stdout
+        request = json.dumps({"command": command, **arguments})
+        with suppress(BrokenPipeError):  # then there is no answer either
+            self.process.stdin.write(request + "\n")
+            self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            raise WorkerError(f"{self.name} died in '{command}':\n{self._end_of_log()}")
+        answer: dict[str, Any] = json.loads(line)
+        if "error" in answer:
+            raise WorkerError(f"{self.name} failed in '{command}':\n{answer['error']}")
+        return answer
+
+    def _end_of_log(self) -> str:
+        return "\n".join(self.log.read_text("utf8").splitlines()[-15:])

@@ -1,0 +1,128 @@
+import copy
+import json
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+import h5py
+import numpy as np
+import pytest
+import torch
+from reference import ReferenceBiLM, random_arrays, random_options
+
+from spacy_elmo.bilm import BiLM, BiLMConfig, BytesConfig, LSTMConfig, load_bilm
+
+
+class Pair(NamedTuple):
+    """A biLM and the slow reference, of the same weights."""
+
+    bilm: BiLM
+    reference: ReferenceBiLM
+
+
+def write_files(folder: Path, options: dict, arrays: dict) -> None:
+    """The exchange format: options.json and weights.hdf5."""
+    (folder / "options.json").write_text(json.dumps(options))
+    with h5py.File(folder / "weights.hdf5", "w") as file:
+        for name, array in arrays.items():
+            file[name] = array
+
+
+def load_random(
+    seed: int,
+    *,
+    n_rows: int = 261,
+    scale: float = 0.5,
+    lstm_projection: bool | None = None,
+    n_words: int | None = None,
+    **overrides,
+) -> Pair:
+    """A tiny random byte biLM, through the files a user would load.
+
+    n_rows: 262 puts a row for "no word" in front of the characters.
+    lstm_projection, n_words, scale: as for reference.random_arrays.
+    overrides: nested options that win over the random ones.
+    """
+    rng = np.random.default_rng(seed)
+    options = random_options(rng, **overrides)
+    arrays = random_arrays(
+        options, rng, scale, lstm_projection=lstm_projection, n_words=n_words
+    )
+    if n_rows == 262:
+        no_word = rng.normal(0, 1, (1, options["char_cnn"]["embedding"]["dim"]))
+        arrays["char_embed"] = np.concatenate([no_word, arrays["char_embed"]])
+        arrays["char_embed"] = arrays["char_embed"].astype(np.float32)
+    with tempfile.TemporaryDirectory() as folder:
+        write_files(Path(folder), options, arrays)
+        return Pair(load_bilm(folder), ReferenceBiLM(options, arrays))
+
+
+@pytest.fixture(scope="session")
+def random_pair():
+    """load_random, to be called with a seed and options."""
+    return load_random
+
+
+@pytest.fixture
+def tiny() -> Pair:
+    """A biLM for whatever does not depend on sizes: 2 layers, all parts present."""
+    return load_random(
+        7,
+        scale=0.3,
+        lstm={
+            "dim": 11,
+            "projection_dim": 5,
+            "n_layers": 2,
+            "cell_clip": 3.0,
+            "proj_clip": 3.0,
+            "use_skip_connections": True,
+        },
+        char_cnn={
+            "activation": "relu",
+            "embedding": {"dim": 3},
+            "filters": [[1, 4], [3, 7]],
+            "max_characters_per_token": 50,
+            "n_highway": 1,
+        },
+    )
+
+
+@pytest.fixture(scope="session")
+def _published() -> BiLM:
+    torch.manual_seed(0)
+    bilm = BiLM(
+        BiLMConfig(
+            encoder=BytesConfig(n_highway=1),
+            lstm=LSTMConfig(dim=1024, projection_dim=128),
+        )
+    )
+    with torch.no_grad():
+        for layers in bilm.directions:
+            for layer in layers:
+                layer.projection.mul_(3.0)  # vectors as large as a trained model's
+    return bilm
+
+
+@pytest.fixture
+def published(_published) -> BiLM:
+    """A biLM of random weights and the smallest of the published sizes."""
+    return copy.deepcopy(_published)
+
+
+@pytest.fixture
+def sentences() -> list[list[str]]:
+    """Twenty sentences of 0 to 24 words, some of them odd or long."""
+    rng = np.random.default_rng(0)
+    vocab = [f"w{'ab' * (n % 9)}{n}" for n in range(60)]
+    vocab += ["", "<S>", "한국어", "x" * 70, "naïve"]
+    lengths = [0, 1, 1, 24, 12, 12, *rng.integers(1, 25, 14)]
+    return [[vocab[k] for k in rng.integers(0, len(vocab), n)] for n in lengths]
+
+
+@pytest.fixture
+def two_threads():
+    """Let torch use two threads, also where it would not."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
