@@ -57,6 +57,20 @@ def load_random(
         return Pair(load_bilm(folder), ReferenceBiLM(options, arrays))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def one_thread():
+    """Tiny models only lose by more, most of all when other work wants the cores."""
+    torch.set_num_threads(1)
+
+
+@pytest.fixture
+def two_threads(one_thread):
+    """Let torch use two threads, also on a machine with one core."""
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(1)
+
+
 @pytest.fixture(scope="session")
 def random_pair():
     """load_random, to be called with a seed and options."""
@@ -104,7 +118,7 @@ def _published() -> BiLM:
 
 
 @pytest.fixture
-def published(_published) -> BiLM:
+def published(_published, two_threads) -> BiLM:
     """A biLM of random weights and the smallest of the published sizes."""
     return copy.deepcopy(_published)
 
@@ -117,12 +131,3 @@ def sentences() -> list[list[str]]:
     vocab += ["", "<S>", "한국어", "x" * 70, "naïve"]
     lengths = [0, 1, 1, 24, 12, 12, *rng.integers(1, 25, 14)]
     return [[vocab[k] for k in rng.integers(0, len(vocab), n)] for n in lengths]
-
-
-@pytest.fixture
-def two_threads():
-    """Let torch use two threads, also where it would not."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from spacy_elmo.bilm import engine, kernels, load_bilm
@@ -23,15 +23,6 @@ CALLS = [
     [["sat"]],
     [["on"], ["a", "mat", "."], [], ["A", "new", "row"]],
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Models this small only lose by more."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def differentiate(bilm, sentences, state=None):
@@ -94,7 +85,8 @@ words = st.one_of(st.sampled_from(ODD_WORDS), st.text(max_size=14))
 batches = st.lists(st.lists(words, max_size=4), min_size=1, max_size=3)
 
 
-@settings(max_examples=30, deadline=None, database=None)
+# Shrinking takes minutes, and the seed of a model does not shrink.
+@settings(max_examples=60, deadline=None, database=None, phases=[Phase.generate])
 @given(
     seed=st.integers(0, 2**32 - 1),
     calls=st.lists(batches, min_size=2, max_size=3),
@@ -136,9 +128,7 @@ def test_any_encoder_agrees_with_the_reference(random_pair, char_cnn, n_rows):
 
 
 def test_filters_as_many_as_the_lstm_reads_need_no_projection(random_pair):
-    pair = random_pair(
-        6, char_cnn={"filters": SIX_FILTERS}, lstm={"projection_dim": 6}
-    )
+    pair = random_pair(6, char_cnn={"filters": SIX_FILTERS}, lstm={"projection_dim": 6})
     assert pair.bilm.encoder.projection is None
     assert_all_paths_agree(pair, CALLS)
 
@@ -273,15 +263,15 @@ def test_gradients_of_every_parameter(random_pair, activation):
     generator = torch.Generator().manual_seed(0)
     weights = torch.randn(layers.shape, generator=generator, dtype=torch.float64)
     weights[:, 1, batch.lengths[1] :] = 0  # padding
-    targets = torch.tensor([3, 4, 1, 0])
+    targets = torch.tensor([3, 4, 1, 0, 2, 5, 3, 4])
 
     def function(*_):
         layers, state = bilm(batch)
         forward, backward = layers[-1, 0].chunk(2, -1)
+        hidden = torch.cat([forward[:-1], backward[1:]])
         return (
             (layers * weights).sum() + state.h.sum() + state.c.square().sum(),
-            bilm.softmax.loss(forward[:-1], targets),
-            bilm.softmax.log_probs(backward[1:], targets.flip(0)).sum(),
+            bilm.softmax.loss(hidden, targets),
         )
 
     parameters = dict(bilm.named_parameters())

@@ -1,7 +1,7 @@
 """The token encoder of ELMoForManyLangs: an inventory of characters, read by a CNN or
 an LSTM, with a word embedding beside it."""
 
-from typing import Dict, List, Sequence, Tuple
+from typing import List, Sequence, Tuple
 
 import numpy as np
 import torch
@@ -11,6 +11,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from .config import CharsConfig
 from .encoders import Key, Lexicon, TokenEncoder, n_rows, row_width
+from .errors import LexiconError
 from .layers import CharCNN
 
 BEGIN, END, UNKNOWN, PADDING = "<bos>", "<eos>", "<oov>", "<pad>"
@@ -25,8 +26,9 @@ class CharEncoder(TokenEncoder):
     def __init__(
         self, config: CharsConfig, output_dim: int, *, lexicon: Lexicon
     ) -> None:
-        _require(lexicon.characters, (BEGIN_WORD, END_WORD, UNKNOWN, PADDING))
-        _require(lexicon.characters, (BEGIN, END))
+        for name in (BEGIN_WORD, END_WORD, UNKNOWN, PADDING, BEGIN, END):
+            if name not in lexicon.characters:
+                raise LexiconError("characters", name)
         chars = CharReader(config, n_rows(lexicon.characters))
         super().__init__(chars.n_features + config.word_dim, output_dim, True)
         self.chars = chars
@@ -36,7 +38,8 @@ class CharEncoder(TokenEncoder):
         self.word_rows = lexicon.words
         self.word_table = None
         if config.word_dim:
-            _require(lexicon.words, (UNKNOWN,))
+            if UNKNOWN not in lexicon.words:
+                raise LexiconError("words", UNKNOWN)
             table = torch.empty(n_rows(lexicon.words), config.word_dim)
             self.word_table = nn.Parameter(table)
 
@@ -155,19 +158,12 @@ class CharReader(nn.Module):
 def _mixed_keys(words: Sequence[str]) -> List[Tuple]:
     """Keys for the LSTM reader: (word, length, (direction, word), (direction, word)).
 
-    The original program lays the last states of all words out direction by direction
-    and then cuts that row into tokens, so a token gets the states of two *other*
-    words; and it pads all words to the longest, with the LSTM running over the padding.
-    The weights were trained on that, so it is reproduced: for each sentence as if it
-    came alone, which is what that program computes with a batch size of 1.
+    The original program pads all words to the longest, runs the LSTM over the padding,
+    lays the last states of all words out direction by direction and cuts that row into
+    tokens, so that a token gets the states of two *other* words. That is reproduced:
+    for each sentence as if it came alone, as that program does with a batch size of 1.
     """
     n = len(words)
     length = max(len(word) for word in words) + 2
     states = [(direction, word) for direction in (0, 1) for word in words]
     return [(words[k], length, states[2 * k], states[2 * k + 1]) for k in range(n)]
-
-
-def _require(symbols: Dict[str, int], names: Sequence[str]) -> None:
-    for name in names:
-        if name not in symbols:
-            raise ValueError(f"the lexicon has no entry {name}")

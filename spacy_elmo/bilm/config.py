@@ -113,15 +113,19 @@ class CharsConfig:
 @dataclass(frozen=True)
 class WordsConfig:
     """A word as a row of a table, which may stay fixed in training.
-    projection is None where it follows from the sizes (see BiLMConfig)."""
+    projection is None where it follows from the sizes (see BiLMConfig). max_chars is
+    where words are cut before they are looked up, None for nowhere."""
 
     type: ClassVar[str] = "words"
     dim: int = 300
     trainable: bool = True
     projection: Optional[bool] = None
+    max_chars: Optional[int] = None
 
     def __post_init__(self) -> None:
         _check_int(self, "dim")
+        if self.max_chars is not None:
+            _check_int(self, "max_chars")
         _check_choice(self, "trainable", (True, False))
 
     @property
@@ -153,6 +157,10 @@ class LSTMConfig:
         _check_int(self, "dim", "projection_dim", "n_layers")
         _check_clip(self, "cell_clip")
         _check_clip(self, "proj_clip")
+        if type(self.forget_bias) not in (int, float):
+            raise ValueError(
+                f"'forget_bias' is {self.forget_bias!r}; expected a number"
+            )
         _check_choice(self, "skip_connections", (True, False))
         _check_choice(self, "projection", (True, False))
         if not self.projection and self.dim != self.projection_dim:
@@ -182,7 +190,8 @@ class SoftmaxConfig:
             )
         cuts = self.cutoffs
         if cuts is not None and (
-            not all(type(cut) is int and 0 < cut < self.n_words for cut in cuts)
+            not isinstance(cuts, list)
+            or not all(type(cut) is int and 0 < cut < self.n_words for cut in cuts)
             or sorted(set(cuts)) != list(cuts)
             or not cuts
         ):
@@ -241,20 +250,28 @@ class BiLMConfig:
         """
         if not isinstance(data, dict):
             raise ValueError(f"expected a JSON object, found {type(data).__name__}")
+        unknown = [key for key in data if key not in [f.name for f in fields(cls)]]
+        if unknown:
+            raise ValueError(f"found an unknown section '{unknown[0]}'")
         for section in ("encoder", "lstm"):
             if not isinstance(data.get(section), dict):
                 raise ValueError(f"no section '{section}'")
         kind = data["encoder"].get("type")
-        if kind not in ENCODER_CONFIGS:
+        if not isinstance(kind, str) or kind not in ENCODER_CONFIGS:
             known = ", ".join(ENCODER_CONFIGS)
             raise ValueError(f"encoder 'type' is {kind!r}; expected one of {known}")
         encoder = {k: v for k, v in data["encoder"].items() if k != "type"}
         softmax = data.get("softmax")
+        if softmax is not None:
+            softmax = _from_dict(SoftmaxConfig, softmax, "softmax")
+        training = data.get("training", {})
+        if not isinstance(training, dict):
+            raise ValueError(f"section 'training' is {training!r}; expected an object")
         return cls(
             encoder=_from_dict(ENCODER_CONFIGS[kind], encoder, "encoder"),
             lstm=_from_dict(LSTMConfig, data["lstm"], "lstm"),
-            softmax=softmax and _from_dict(SoftmaxConfig, softmax, "softmax"),
-            training=data.get("training") or {},
+            softmax=softmax,
+            training=training,
         )
 
 

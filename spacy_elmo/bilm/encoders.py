@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .config import BYTE_ROWS, BytesConfig, CharsConfig, WordsConfig
+from .errors import LexiconError
 from .layers import CharCNN, Linear
 
 Key = Hashable
@@ -127,9 +128,11 @@ def row_width(lengths: np.ndarray, widest: int, max_chars: int) -> int:
 
 
 class WordEncoder(TokenEncoder):
-    """Words as rows of a table; the lexicon has <S>, </S> and <UNK> among them."""
+    """Words as rows of a table. The lexicon has rows for the begin and end of sentences
+    and for unknown words, under our names or under those of ELMoForManyLangs."""
 
     SPECIAL = ("<S>", "</S>", "<UNK>")
+    MANYLANGS = ("<bos>", "<eos>", "<oov>")
 
     def __init__(
         self,
@@ -140,10 +143,14 @@ class WordEncoder(TokenEncoder):
         lexicon: Lexicon,
     ) -> None:
         super().__init__(config.dim, output_dim, projection)
-        missing = [word for word in self.SPECIAL if word not in lexicon.words]
-        if missing:
-            raise ValueError(f"the word table has no row for {missing[0]}")
         self.rows = lexicon.words
+        self.names = self.SPECIAL
+        if all(name in self.rows for name in self.MANYLANGS):
+            self.names = self.MANYLANGS
+        for name in self.names:
+            if name not in self.rows:
+                raise LexiconError("words", name)
+        self.max_chars = config.max_chars
         table = torch.empty(n_rows(self.rows), config.dim)
         self.table = nn.Parameter(table, requires_grad=config.trainable)
 
@@ -151,12 +158,12 @@ class WordEncoder(TokenEncoder):
         nn.init.uniform_(self.table, -0.25, 0.25)
 
     def encode(self, keys: Sequence[Key]) -> Tensor:
-        begin, end, unknown = (self.rows[word] for word in self.SPECIAL)
+        begin, end, unknown = (self.rows[name] for name in self.names)
         special = {Boundary.BEGIN: begin, Boundary.END: end}
         ids = [
             special[key]
             if isinstance(key, Boundary)
-            else self.rows.get(str(key), unknown)
+            else self.rows.get(str(key)[: self.max_chars], unknown)
             for key in keys
         ]
         return torch.tensor(ids, dtype=torch.int64).view(len(keys), 1)

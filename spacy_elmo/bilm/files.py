@@ -3,13 +3,13 @@
 import json
 import os
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from torch import Tensor
 
 from .config import BiLMConfig
 from .encoders import Lexicon
-from .errors import SourceError
+from .errors import LexiconError, SourceError
 from .model import BiLM
 
 SPECIAL_WORDS = ("<S>", "</S>", "<UNK>")
@@ -20,14 +20,14 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise SourceError(f"{path}: no such file; expected a JSON file") from None
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         raise SourceError(f"{path}: found no JSON ({error})") from None
 
 
 def read_vocab(path: Path, n_words: int) -> List[str]:
     """RETURNS (List[str]): The words of a softmax of n_words, one a line."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_bytes().decode("utf-8")
     except (ValueError, OSError) as error:
         raise SourceError(f"{path}: cannot be read as UTF-8 text ({error})") from None
     words = [line.rstrip("\r") for line in text.split("\n")]
@@ -63,32 +63,49 @@ def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:
 def build(
     config: BiLMConfig,
     tensors: Dict[str, Tensor],
-    path: Path,
     *,
+    where: Callable[[str], Path],
     lexicon: Lexicon,
-    vocab: Any = None,
+    vocab: Optional[Sequence[str]] = None,
 ) -> BiLM:
     """Make a model of given weights.
 
     tensors (Dict[str, Tensor]): By the model's own names; more are passed over.
-    path (Path): Where they come from, for errors.
+    where (Callable[[str], Path]): The file that a tensor, the "characters" or the
+        "words" of the lexicon come from, for errors.
     """
-    try:
-        bilm = BiLM(config, lexicon=lexicon, vocab=vocab, initialize=False)
-    except ValueError as error:
-        raise SourceError(f"{path}: {error}") from None
+    bilm = construct(config, where=where, lexicon=lexicon, vocab=vocab)
     expected = bilm.state_dict()
     for name, tensor in expected.items():
-        check_shape(path, name, tensors, tuple(tensor.shape))
+        check_shape(where(name), name, tensors, tuple(tensor.shape))
     chosen = {name: tensors[name].float() for name in expected}
     bilm.load_state_dict(chosen, assign=True)
     return bilm.eval()
 
 
+def construct(
+    config: BiLMConfig,
+    *,
+    where: Callable[[str], Path],
+    lexicon: Optional[Lexicon] = None,
+    vocab: Optional[Sequence[str]] = None,
+) -> BiLM:
+    """RETURNS (BiLM): A model whose weights are yet to be loaded."""
+    try:
+        return BiLM(config, lexicon=lexicon, vocab=vocab, initialize=False)
+    except LexiconError as error:
+        raise SourceError(f"{where(error.part)}: {error}") from None
+    except (ValueError, RuntimeError) as error:  # wrong, or larger than the memory
+        reason = str(error).split("\n")[0]
+        raise SourceError(f"{where('config')}: {reason}") from None
+
+
 def check_shape(path: Path, name: str, arrays: Any, shape: Any) -> None:
     """One sentence if an array is not there or has another shape."""
+    shape = tuple(shape)
     if name not in arrays:
         raise SourceError(f"{path}: found no array '{name}'; expected one of {shape}")
-    found = tuple(arrays[name].shape)
-    if found != tuple(shape):
-        raise SourceError(f"{path}: array '{name}' is {found}; expected {tuple(shape)}")
+    found = getattr(arrays[name], "shape", "no array")
+    if found == "no array" or tuple(found) != shape:
+        found = found if found == "no array" else tuple(found)
+        raise SourceError(f"{path}: found '{name}' to be {found}; expected {shape}")

@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Tuple
@@ -13,6 +14,7 @@ from .config import BiLMConfig, BytesConfig, LSTMConfig, SoftmaxConfig
 from .errors import SourceError
 from .files import (
     check_shape,
+    construct,
     read_json,
     read_vocab,
     write_atomically,
@@ -77,7 +79,7 @@ def _load(options_path: Path, weights_path: Path, file: Any) -> BiLM:
     try:
         config = read_options(read_json(options_path))
         if "char_embed" in file and isinstance(config.encoder, BytesConfig):
-            rows = int(file["char_embed"].shape[0])
+            rows = _n_rows(file, "char_embed")
             has_projection = PROJECTION in file
             if config.encoder.n_features != config.lstm.projection_dim:
                 has_projection = True  # and if it is missing, that is an error
@@ -102,16 +104,31 @@ def _load(options_path: Path, weights_path: Path, file: Any) -> BiLM:
         ) from None
     vocab = None
     if SOFTMAX in file:
-        n_words = int(file[SOFTMAX].shape[0])
+        n_words = _n_rows(file, SOFTMAX)
         config = replace(config, softmax=SoftmaxConfig(n_words=n_words))
         vocab_path = weights_path.with_name(VOCAB)
         if vocab_path.exists():
             vocab = read_vocab(vocab_path, n_words)
-    bilm = BiLM(config, vocab=vocab, initialize=False)
-    for key, shape, view in places(config, bilm.state_dict()):
+    # First the shapes alone: nothing is allocated for a file that does not fit.
+    nothing: Dict[str, Tensor] = defaultdict(lambda: torch.empty(0, 0))
+    for key, shape, _ in places(config, nothing):
         check_shape(weights_path, key, file, shape)
-        _read(file[key], view.view(shape) if view.is_contiguous() else view)
+    bilm = construct(config, where=lambda name: options_path, vocab=vocab)
+    for key, shape, view in places(config, bilm.state_dict()):
+        try:
+            _read(file[key], view.view(shape) if view.is_contiguous() else view)
+        except TypeError:
+            raise SourceError(
+                f"{weights_path}: found '{key}' to be of type {file[key].dtype}; "
+                "expected float32"
+            ) from None
     return bilm.eval()
+
+
+def _n_rows(file: Any, key: str) -> int:
+    """The length of an array; 1 for what has none and will be refused later."""
+    shape = getattr(file[key], "shape", None)
+    return max(1, int(shape[0])) if shape else 1
 
 
 def _read(array: Any, view: Tensor) -> None:
@@ -133,6 +150,11 @@ def save_hdf5(bilm: BiLM, folder: Path) -> None:
     if config.softmax is not None and config.softmax.type == "adaptive":
         warnings.warn("HDF5 has no adaptive softmax: written without", stacklevel=2)
         config = replace(config, softmax=None)
+    if (folder / "weights.safetensors").exists():
+        raise SourceError(
+            f"{folder}: found a native model here, which would be loaded instead; "
+            "expected another folder"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {name: t.detach().cpu() for name, t in bilm.state_dict().items()}
 
@@ -144,6 +166,8 @@ def save_hdf5(bilm: BiLM, folder: Path) -> None:
     write_atomically(folder / WEIGHTS, write)
     if config.softmax is not None and bilm.vocab is not None:
         write_vocab(folder / VOCAB, bilm.vocab)
+    else:
+        (folder / VOCAB).unlink(missing_ok=True)  # left by another model
     text = json.dumps(write_options(config), indent=2) + "\n"
     write_atomically(folder / OPTIONS, lambda part: part.write_text(text))
 
@@ -219,18 +243,36 @@ def read_options(options: Any) -> BiLMConfig:
             n_layers=lstm["n_layers"],
             cell_clip=lstm.get("cell_clip") or None,
             proj_clip=lstm.get("proj_clip") or None,
-            skip_connections=bool(lstm.get("use_skip_connections")),
+            skip_connections=lstm.get("use_skip_connections") or False,
         ),
-        training={k: v for k, v in options.items() if k not in ("lstm", "char_cnn")},
+        training=_more(options, write_options(BiLMConfig())),
     )
+
+
+def _more(data: Dict[str, Any], known: Dict[str, Any]) -> Dict[str, Any]:
+    """What data has beyond the known keys, in its sections too."""
+    more = {key: value for key, value in data.items() if key not in known}
+    for key, value in known.items():
+        if isinstance(value, dict):
+            inner = _more(data.get(key) or {}, value)
+            more.update({key: inner} if inner else {})
+    return more
+
+
+def _merge(data: Dict[str, Any], more: Dict[str, Any]) -> Dict[str, Any]:
+    """data with what _more took out of it."""
+    merged = {**more, **data}
+    for key in data.keys() & more.keys():
+        if isinstance(data[key], dict) and isinstance(more[key], dict):
+            merged[key] = _merge(data[key], more[key])
+    return merged
 
 
 def write_options(config: BiLMConfig) -> Dict[str, Any]:
     """RETURNS (Dict[str, Any]): What read_options reads."""
     encoder, lstm = config.encoder, config.lstm
     assert isinstance(encoder, BytesConfig)
-    return {
-        **config.training,
+    options = {
         "lstm": {
             "cell_clip": lstm.cell_clip,
             "dim": lstm.dim,
@@ -248,6 +290,7 @@ def write_options(config: BiLMConfig) -> Dict[str, Any]:
             "n_highway": encoder.n_highway,
         },
     }
+    return _merge(options, config.training)
 
 
 def _section(data: Dict[str, Any], name: str, keys: List[str]) -> Dict[str, Any]:

@@ -4,17 +4,15 @@ Sizes are read off the weights. Its config adds what weights do not show (activa
 clips, the longest word); published models name a config that they do not contain, and
 for these the values that all of them share are taken."""
 
-import pickle
 import warnings
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Tuple
 
 import torch
 from torch import Tensor
 
-from .char_encoder import BEGIN, END, UNKNOWN
 from .config import BiLMConfig, CharsConfig, EncoderConfig, LSTMConfig, WordsConfig
-from .encoders import Lexicon, WordEncoder, n_rows
+from .encoders import Lexicon, n_rows
 from .errors import SourceError
 from .files import build, check_shape, read_json
 from .model import BiLM
@@ -37,14 +35,6 @@ def load_manylangs(folder: Path) -> BiLM:
     path, settings = _read_settings(folder)
     embedder = _load_state(folder / EMBEDDER)
     encoder = _load_state(folder / ENCODER)
-    lexicon = Lexicon()
-    if CHARS in embedder:
-        lexicon.characters = _read_lexicon(folder / "char.dic", embedder[CHARS])
-    if WORDS in embedder:
-        lexicon.words = _read_lexicon(folder / "word.dic", embedder[WORDS])
-    if CHARS not in embedder and WORDS in embedder:
-        names = dict(zip((BEGIN, END, UNKNOWN), WordEncoder.SPECIAL))
-        lexicon.words = {names.get(w, w): row for w, row in lexicon.words.items()}
     try:
         token = settings["token_embedder"]
         config = BiLMConfig(
@@ -57,9 +47,19 @@ def load_manylangs(folder: Path) -> BiLM:
         if isinstance(error, SourceError):
             raise
         raise SourceError(f"{path}: {error}") from None
+    lexicon = Lexicon()
+    if CHARS in embedder:
+        lexicon.characters = _read_lexicon(folder / "char.dic", len(embedder[CHARS]))
+    if WORDS in embedder:
+        lexicon.words = _read_lexicon(folder / "word.dic", len(embedder[WORDS]))
     tensors = _encoder_tensors(_Array(folder / EMBEDDER, embedder), config, lexicon)
     tensors.update(_lstm_tensors(_Array(folder / ENCODER, encoder), config.lstm))
-    return build(config, tensors, folder / EMBEDDER, lexicon=lexicon)
+
+    def where(name: str) -> Path:
+        files = {"characters": "char.dic", "words": "word.dic", "config": path.name}
+        return folder / files.get(name, EMBEDDER)
+
+    return build(config, tensors, where=where, lexicon=lexicon)
 
 
 def _read_settings(folder: Path) -> Tuple[Path, Dict[str, Any]]:
@@ -84,7 +84,7 @@ def _read_settings(folder: Path) -> Tuple[Path, Dict[str, Any]]:
     for section in ("encoder", "token_embedder"):
         if not isinstance(data, dict) or not isinstance(data.get(section), dict):
             raise SourceError(f"{config}: found no section '{section}'")
-    if data["encoder"].get("name", "elmo").lower() != "elmo":
+    if str(data["encoder"].get("name", "elmo")).lower() != "elmo":
         raise SourceError(
             f"{config}: found an encoder of name '{data['encoder']['name']}'; expected "
             "'elmo', the only one with layers to take"
@@ -97,7 +97,7 @@ def _load_state(path: Path) -> Tensors:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError:
         raise SourceError(f"{path}: no such file; expected a state dict") from None
-    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
+    except Exception as error:  # broken files fail in many ways
         reason = str(error).strip().split("\n")[0][:200]
         raise SourceError(
             f"{path}: cannot be read as plain tensors and nothing else is loaded from "
@@ -112,7 +112,7 @@ def _load_state(path: Path) -> Tensors:
     return state
 
 
-def _read_lexicon(path: Path, table: Tensor) -> Dict[str, int]:
+def _read_lexicon(path: Path, max_rows: int) -> Dict[str, int]:
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (ValueError, OSError) as error:
@@ -129,9 +129,9 @@ def _read_lexicon(path: Path, table: Tensor) -> Dict[str, int]:
                 f"{path}: line {number} is {line!r}; expected a symbol, a tab, a number"
             )
         symbols[parts[0]] = int(parts[1])
-    if n_rows(symbols) > len(table):
+    if n_rows(symbols) > max_rows:
         raise SourceError(
-            f"{path}: found {n_rows(symbols)} symbols; expected at most {len(table)}, "
+            f"{path}: found {n_rows(symbols)} symbols; expected at most {max_rows}, "
             "the rows of its table"
         )
     return symbols
@@ -140,23 +140,29 @@ def _read_lexicon(path: Path, table: Tensor) -> Dict[str, int]:
 def _encoder_config(
     folder: Path, state: Tensors, settings: Dict[str, Any]
 ) -> EncoderConfig:
-    word_dim = state[WORDS].shape[1] if WORDS in state else 0
+    path = folder / EMBEDDER
+    word_dim = _shape(path, state, WORDS, 2)[1] if WORDS in state else 0
     if CHARS not in state:
         if not word_dim:
             raise SourceError(
                 f"{folder / EMBEDDER}: found neither '{CHARS}' nor '{WORDS}'; expected "
                 "a table of characters or of words"
             )
-        return WordsConfig(dim=word_dim, projection=True)
-    char_dim = state[CHARS].shape[1]
+        # Words are cut before they are looked up, whether or not characters are read.
+        cut = settings["max_characters_per_token"] - 2 if _is_cnn(settings) else None
+        return WordsConfig(dim=word_dim, projection=True, max_chars=cut)
+    char_dim = _shape(path, state, CHARS, 2)[1]
     if "char_lstm.weight_ih_l0" in state:
         return CharsConfig(reader="lstm", char_dim=char_dim, word_dim=word_dim)
     filters: List[List[int]] = []
-    while (weight := state.get(f"convolutions.{len(filters)}.weight")) is not None:
-        filters.append([weight.shape[2], weight.shape[0]])
+    while not filters or f"convolutions.{len(filters)}.weight" in state:
+        shape = _shape(path, state, f"convolutions.{len(filters)}.weight", 3)
+        filters.append([shape[2], shape[0]])
     n_highway = 0
     while f"highways._layers.{n_highway}.weight" in state:
         n_highway += 1
+    _check_number(path, "highways", n_highway, settings.get("n_highway"))
+    _check_number(path, "filters", filters, settings.get("filters"))
     return CharsConfig(
         char_dim=char_dim,
         word_dim=word_dim,
@@ -168,23 +174,40 @@ def _encoder_config(
 
 
 def _lstm_config(folder: Path, state: Tensors, settings: Dict[str, Any]) -> LSTMConfig:
-    first: Optional[Tensor] = state.get("forward_layer_0.state_projection.weight")
-    if first is None:
-        raise SourceError(
-            f"{folder / ENCODER}: found no array "
-            "'forward_layer_0.state_projection.weight'; expected projected LSTMs"
-        )
-    n_layers = 0
+    path = folder / ENCODER
+    shape = _shape(path, state, "forward_layer_0.state_projection.weight", 2)
+    n_layers = 1
     while f"forward_layer_{n_layers}.state_projection.weight" in state:
         n_layers += 1
+    _check_number(path, "layers", n_layers, settings.get("n_layers"))
     return LSTMConfig(
-        dim=first.shape[1],
-        projection_dim=first.shape[0],
+        dim=shape[1],
+        projection_dim=shape[0],
         n_layers=n_layers,
         cell_clip=settings["cell_clip"] or None,
         proj_clip=settings["proj_clip"] or None,
         forget_bias=0.0,  # on file it is part of the bias
     )
+
+
+def _is_cnn(settings: Dict[str, Any]) -> bool:
+    return str(settings.get("name", "cnn")).lower() == "cnn"
+
+
+def _shape(path: Path, state: Tensors, name: str, n_dims: int) -> Tuple[int, ...]:
+    if name not in state or state[name].dim() != n_dims:
+        found = f"of shape {tuple(state[name].shape)}" if name in state else "missing"
+        raise SourceError(
+            f"{path}: found '{name}' {found}; expected {n_dims} dimensions"
+        )
+    return tuple(state[name].shape)
+
+
+def _check_number(path: Path, what: str, found: Any, expected: Any) -> None:
+    if expected is not None and found != expected:
+        raise SourceError(
+            f"{path}: found {found} as its {what}; expected {expected} by its config"
+        )
 
 
 class _Array:

@@ -40,7 +40,8 @@ def load_native(folder: Path) -> "BiLM":
             f"this release of spacy-elmo reads version {VERSION}"
         )
     try:
-        config = BiLMConfig.from_dict(data)
+        sections = {k: v for k, v in data.items() if not k.startswith("format")}
+        config = BiLMConfig.from_dict(sections)
     except ValueError as error:
         raise SourceError(f"{folder / CONFIG}: {error}") from None
     tensors = _load_tensors(folder / WEIGHTS)
@@ -50,8 +51,14 @@ def load_native(folder: Path) -> "BiLM":
         tensors.update({f"softmax.{name}": t for name, t in softmax.items()})
         if (folder / VOCAB).exists():
             vocab = read_vocab(folder / VOCAB, config.softmax.n_words)
+
+    def where(name: str) -> Path:
+        files = {"characters": LEXICON, "words": LEXICON, "config": CONFIG}
+        default = SOFTMAX if name.startswith("softmax.") else WEIGHTS
+        return folder / files.get(name, default)
+
     lexicon = _load_lexicon(folder / LEXICON)
-    return build(config, tensors, folder / WEIGHTS, lexicon=lexicon, vocab=vocab)
+    return build(config, tensors, where=where, lexicon=lexicon, vocab=vocab)
 
 
 def save_native(bilm: "BiLM", folder: Path) -> None:

@@ -137,7 +137,8 @@ class AdaptiveSoftmax(nn.Module):
             projection_dim,
             config.n_words,
             cutoffs,
-            div_value=min(4.0, projection_dim ** (1 / len(cutoffs))),
+            # A bit less than the root: no cluster may be rounded down to width 0.
+            div_value=min(4.0, 0.999 * projection_dim ** (1 / len(cutoffs))),
         )
 
     def loss(self, hidden: Tensor, targets: Tensor) -> Tensor:
