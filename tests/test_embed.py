@@ -108,7 +108,9 @@ def test_the_same_call_gives_the_same_bits(published, monkeypatch, packed, cache
     for others in ([B], [B, C], [B, A[:1]], [C, A[2:], B]):
         for sentences in others:
             published.embed(sentences)
-        assert same_bits(published.embed(A), first)
+        again = published.embed(A)
+        assert difference(again, first) <= 1e-5  # words may have been computed anew
+        assert same_bits(published.embed(A), again)
 
 
 @pytest.mark.parametrize("cache_words", [0, 1, 3, 20, 2**15])

@@ -43,6 +43,10 @@ def differentiate_stateful(bilm, calls):
         yield vectors
 
 
+def some(at_limit):
+    return bool(at_limit.any()) and not bool(at_limit.all())
+
+
 def assert_close(found, expected, tolerance, what=""):
     assert len(found) == len(expected)
     for number, (x, y) in enumerate(zip(found, expected)):
@@ -184,15 +188,15 @@ def test_fast_engine_agrees_with_float64_on_any_kernel_and_thread(
     monkeypatch.setattr(kernels, "_packed", packed)
     monkeypatch.setattr(engine, "PARALLEL_FROM", parallel_from)
     for seed in range(5):
-        bilm, _ = random_pair(seed)
+        lstm = {"dim": 7, "cell_clip": 0.4, "proj_clip": 0.3}
+        bilm, _ = random_pair(seed, scale=0.7, lstm=lstm)
         found = [bilm.embed(sentences) for sentences in CALLS]
+        assert some(np.abs(found[0][0][1]) == np.float32(0.3))
         bilm.double()
         for vectors, sentences in zip(found, CALLS):
             assert_close(vectors, differentiate(bilm, sentences)[0], 1e-5)
-    name = "PackedKernel" if packed else "PlainKernel"
-    assert {kernel for kernel, _ in used} == {name}
-    in_workers = (name, "spacy-elmo") in used
-    assert in_workers == (parallel_from == 0)
+    assert any(kernel == "PackedKernel" for kernel, _ in used) == packed
+    assert any(name == "spacy-elmo" for _, name in used) == (parallel_from == 0)
 
 
 def test_float64_is_exact(random_pair):
@@ -227,10 +231,6 @@ def test_gpu_agrees_with_the_reference(random_pair):
                 state = new if stateful else None
                 found = pair.bilm.embed(sentences, stateful)
                 assert_close(found, expected, 1e-5)
-
-
-def some(at_limit):
-    return bool(at_limit.any()) and not bool(at_limit.all())
 
 
 @pytest.mark.parametrize("activation", ["relu", "tanh"])

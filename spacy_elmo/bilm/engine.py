@@ -2,20 +2,20 @@
 on weights laid out for the purpose. Float32 is exact up to the order of sums."""
 
 from functools import partial
-from typing import Sequence, Tuple
+from typing import Sequence
 
 import torch
 from torch import Tensor
 
 from .encoders import ByteEncoder, TokenEncoder
-from .kernels import Kernel, fast_kernel
+from .kernels import Kernel, PlainKernel, fast_kernel
 from .layers import CharCNN, ProjectedLSTM
 from .packing import Packing
 from .state import State
 from .threads import side_by_side
 
 # Multiplications a step, below which two threads only wait for each other.
-PARALLEL_FROM = 2**23
+PARALLEL_FROM = 2**19
 
 
 class FastCNN:
@@ -80,13 +80,15 @@ class FastLSTM:
         self.weight = layer.weight.detach()
         self.bias = layer.bias.detach().clone()
         self.bias[2 * self.dim : 3 * self.dim] += layer.forget_bias
-        self.gates, self.project = self.make_kernels(layer)
+        self.gates = self.make_kernel(self.weight, self.bias)
+        self.project: Kernel = _identity
+        self.project_row: Kernel = _identity
+        if layer.projection is not None:
+            down = layer.projection.detach()
+            self.project = self.make_kernel(down, None, layer.proj_clip)
+            self.project_row = PlainKernel(down, None, layer.proj_clip)
 
-    def make_kernels(self, layer: ProjectedLSTM) -> Tuple[Kernel, Kernel]:
-        gates = fast_kernel(self.weight, self.bias)
-        if layer.projection is None:
-            return gates, lambda h: h
-        return gates, fast_kernel(layer.projection.detach(), None, layer.proj_clip)
+    make_kernel = staticmethod(fast_kernel)
 
     def run(self, x: Tensor, active: Sequence[int], h: Tensor, c: Tensor) -> Tensor:
         """x (Tensor): Packed inputs, (n_tokens, n_in).
@@ -116,19 +118,25 @@ class FastLSTM:
         recurrent = self.weight[self.n_in :]
         for step in range(len(x)):
             row = gates[step : step + 1].addmm_(h, recurrent)
-            h.copy_(self.project(self.cell(row, c)))
+            h.copy_(self.project_row(self.cell(row, c)))
             out[step] = h[0]
 
     def cell(self, gates: Tensor, c: Tensor) -> Tensor:
         """gates (n, 4 * dim), overwritten; c (n, dim), updated in place.
-        RETURNS (Tensor): o * tanh(c), (n, dim)."""
-        i = gates[:, : self.dim].sigmoid_()
-        candidate = gates[:, self.dim : 2 * self.dim].tanh_()
-        f, o = gates[:, 2 * self.dim :].sigmoid_().chunk(2, 1)
-        c.mul_(f).addcmul_(i, candidate)
+        RETURNS (Tensor): o * tanh(c), (n, dim).
+
+        tanh(x) is 2 * sigmoid(2x) - 1, and torch's sigmoid takes a third of the time.
+        """
+        gates[:, self.dim : 2 * self.dim] *= 2
+        i, candidate, f, o = gates.sigmoid_().chunk(4, 1)
+        c.mul_(f).addcmul_(i, candidate, value=2).sub_(i)
         if self.cell_clip is not None:
             c.clamp_(-self.cell_clip, self.cell_clip)
-        return torch.tanh(c).mul_(o)
+        return (c * 2).sigmoid_().mul_(2).sub_(1).mul_(o)
+
+
+def _identity(x: Tensor) -> Tensor:
+    return x
 
 
 class Engine:

@@ -102,17 +102,17 @@ def _load(options_path: Path, weights_path: Path, file: Any) -> BiLM:
             if isinstance(error, SourceError)
             else f"{options_path}: {error}; expected the options of a character biLM"
         ) from None
-    vocab = None
     if SOFTMAX in file:
-        n_words = _n_rows(file, SOFTMAX)
-        config = replace(config, softmax=SoftmaxConfig(n_words=n_words))
-        vocab_path = weights_path.with_name(VOCAB)
-        if vocab_path.exists():
-            vocab = read_vocab(vocab_path, n_words)
+        softmax = SoftmaxConfig(n_words=_n_rows(file, SOFTMAX))
+        config = replace(config, softmax=softmax)
     # First the shapes alone: nothing is allocated for a file that does not fit.
     nothing: Dict[str, Tensor] = defaultdict(lambda: torch.empty(0, 0))
     for key, shape, _ in places(config, nothing):
         check_shape(weights_path, key, file, shape)
+    vocab = None
+    vocab_path = weights_path.with_name(VOCAB)
+    if config.softmax is not None and vocab_path.exists():
+        vocab = read_vocab(vocab_path, config.softmax.n_words)
     bilm = construct(config, where=lambda name: options_path, vocab=vocab)
     for key, shape, view in places(config, bilm.state_dict()):
         try:

@@ -6,21 +6,23 @@ come from the row itself, so a sentence's vectors still depend on nothing but th
 sentence. The character CNN stays in float32."""
 
 import warnings
-from typing import Optional, Tuple
+from typing import Optional
 
 import torch
 from torch import Tensor
 
 from .engine import Engine, FastLSTM
-from .kernels import Kernel
-from .layers import ProjectedLSTM, clip
+from .layers import clip
 
 LEVELS = 63  # of either sign
 
 
 class Int8Kernel:
     def __init__(
-        self, weight: Tensor, bias: Optional[Tensor], limit: Optional[float]
+        self,
+        weight: Tensor,
+        bias: Optional[Tensor] = None,
+        limit: Optional[float] = None,
     ) -> None:
         self.bias = bias
         self.limit = limit
@@ -44,11 +46,7 @@ class Int8Kernel:
 
 
 class Int8LSTM(FastLSTM):
-    def make_kernels(self, layer: ProjectedLSTM) -> Tuple[Kernel, Kernel]:
-        gates = Int8Kernel(self.weight, self.bias, None)
-        if layer.projection is None:
-            return gates, lambda h: h
-        return gates, Int8Kernel(layer.projection, None, layer.proj_clip)
+    make_kernel = staticmethod(Int8Kernel)
 
     def run_single(self, x: Tensor, out: Tensor, h: Tensor, c: Tensor) -> None:
         for step in range(len(x)):

@@ -276,6 +276,8 @@ class BiLM(nn.Module):
         """
         return self._run(sentences, state, max_batch_tokens, lambda layers: layers)
 
+    # Within a user's inference mode too, what is kept must be ordinary tensors.
+    @torch.inference_mode(False)
     @torch.no_grad()
     def _run(
         self,

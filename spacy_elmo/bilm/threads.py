@@ -31,6 +31,15 @@ class _Workers:
         torch.set_num_threads(n_threads)
 
 
+def _after_fork() -> None:
+    """OpenMP's threads do not live on in a forked process either, and waiting for them
+    would be for ever."""
+    torch.set_num_threads(1)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
 _workers: Optional[_Workers] = None
 _lock = threading.Lock()
 
