@@ -159,10 +159,11 @@ class SizeRun:
         options = SIZES[self.size]
         for system in self.systems:
             for batch in system.batches:
-                count = self._count(batch)
-                answer = self._time(system.name, batch)
+                count = self._count(system.peer, batch)
+                answer = self._time(system.name, batch, count)
                 used = self.sentences[:count]
-                m = Measurement(system.name, batch, system.peer, sum(map(len, used)))
+                n_tokens = sum(map(len, used))
+                m = Measurement(system.name, batch, system.peer, count, n_tokens)
                 m.peak_mb = None if batch == SINGLE else answer["peak_mb"]
                 if not system.peer:
                     m.flops = lstm_flops(options, used)
@@ -179,17 +180,23 @@ class SizeRun:
         rows = self.report.measurements
         start = number * len(rows) // self.args.rounds
         for m in rows[start:] + rows[:start]:
-            m.seconds.append(self._time(m.system, m.batch)["seconds"])
+            answer = self._time(m.system, m.batch, m.sentences)
+            m.seconds.append(answer["seconds"])
         _progress(f"{self.size}: round {number + 1} of {self.args.rounds} done")
 
-    def _time(self, name: str, batch: int) -> dict[str, Any]:
+    def _time(self, name: str, batch: int, count: int) -> dict[str, Any]:
         worker = self.workers[name]
         worker.call("prepare")
         time.sleep(SETTLE)
-        return worker.call("embed", count=self._count(batch), batch=batch)
+        return worker.call("embed", count=count, batch=batch)
 
-    def _count(self, batch: int) -> int:
-        return self.report.n_single if batch == SINGLE else self.report.n_sentences
+    def _count(self, peer: bool, batch: int) -> int:
+        """How many sentences are embedded: the peers, whose speed does not depend on
+        the length of the text, need not read all of it."""
+        if batch == SINGLE:
+            return self.report.n_single
+        limit = self.args.peer_sentences if peer else self.report.n_sentences
+        return min(limit, self.report.n_sentences)
 
 
 def _progress(message: str) -> None:
@@ -211,7 +218,8 @@ def parse_arguments() -> argparse.Namespace:
     add, whole = parser.add_argument, _positive()
     add("--text", type=Path, required=True, help="CoNLL-U, or one sentence a line")
     add("--sizes", nargs="+", choices=list(SIZES), default=["original", "small"])
-    add("--sentences", type=whole, default=500, help="sentences to embed")
+    add("--sentences", type=whole, default=2000, help="sentences to embed")
+    add("--peer-sentences", type=whole, default=500, help="how many the peers get")
     add("--single", type=whole, default=50, help="sentences embedded one per call")
     add("--min-length", type=whole, default=10, help="tokens a sentence, at least")
     add("--max-length", type=whole, default=40, help="tokens a sentence, at most")

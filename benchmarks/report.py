@@ -17,6 +17,7 @@ class Measurement:
     system: str
     batch: int
     peer: bool
+    sentences: int
     tokens: int
     flops: float | None = None
     peak_mb: float | None = None

@@ -49,8 +49,11 @@ def assert_independent(bilm, sentences, tolerance):
 def assert_independent_of_words_before(bilm, sentences, tolerance):
     together = bilm.embed(sentences)
     bilm.clear_cache()
-    alone = [bilm.embed([sentence])[0] for sentence in sentences]
-    assert difference(alone, together) <= tolerance
+    for number, sentence in enumerate(sentences * 2):
+        if number >= len(sentences):
+            bilm.clear_cache()
+        expected = together[number % len(sentences)]
+        assert difference(bilm.embed([sentence]), [expected]) <= tolerance
 
 
 @pytest.mark.parametrize("packed", [True, False])
@@ -72,7 +75,8 @@ def test_vectors_do_not_depend_on_the_batch_in_int8(published, sentences):
 
 def test_vectors_do_not_depend_on_words_before_in_int8(published, sentences):
     published.precision = "int8"
-    assert_independent_of_words_before(published, sentences, 1e-5)
+    # Rounding to 8 bits can turn a difference in the last bit into one of its steps.
+    assert_independent_of_words_before(published, sentences, 0.02)
 
 
 def test_int8_is_close_to_float32(published, sentences):
@@ -174,43 +178,36 @@ def test_cache_holds_no_more_words_than_told(tiny, encoded):
     assert "w9" not in encoded
 
 
-def add_in_place(bilm):
+def add_in_place(bilm, part):
     with torch.no_grad():
-        for parameter in bilm.parameters():
+        for parameter in bilm.get_submodule(part).parameters():
             parameter.add_(0.1)
 
 
-def step(bilm):
-    optimizer = torch.optim.Adam(bilm.parameters(), lr=0.1)
+def step(bilm, part):
+    optimizer = torch.optim.Adam(bilm.get_submodule(part).parameters(), lr=0.1)
     bilm(bilm.prepare(A)).layers.square().sum().backward()
     optimizer.step()
 
 
-def load_other_state(bilm):
-    state = {name: tensor + 0.1 for name, tensor in bilm.state_dict().items()}
-    bilm.load_state_dict(state)
+def load_other_state(bilm, part, assign=False):
+    state = bilm.get_submodule(part).state_dict()
+    state = {name: tensor + 0.1 for name, tensor in state.items()}
+    bilm.get_submodule(part).load_state_dict(state, assign=assign)
 
 
-def assign_other_state(bilm):
-    state = {name: tensor + 0.1 for name, tensor in bilm.state_dict().items()}
-    bilm.load_state_dict(state, assign=True)
+def assign_other_state(bilm, part):
+    load_other_state(bilm, part, assign=True)
 
 
 @pytest.mark.parametrize(
     "change", [add_in_place, step, load_other_state, assign_other_state]
 )
-@pytest.mark.parametrize("part", ["encoder", "forward_layers", "backward_layers"])
+@pytest.mark.parametrize("part", ["encoder", "forward_layers", "backward_layers.1"])
 def test_vectors_follow_changed_weights(tiny, change, part):
     bilm = tiny.bilm
-    for name, parameter in bilm.named_parameters():
-        parameter.requires_grad_(name.startswith(part))
     before = bilm.embed(A)
-    kept = copy.deepcopy(bilm)
-    change(bilm)
-    for name, parameter in kept.named_parameters():  # all else as it was
-        if not name.startswith(part):
-            with torch.no_grad():
-                bilm.get_parameter(name).copy_(parameter)
+    change(bilm, part)
     found = bilm.embed(A)
     assert difference(found, before) > 1e-2
     layers = bilm(bilm.prepare(A)).layers.detach().numpy()

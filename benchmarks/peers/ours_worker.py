@@ -25,7 +25,9 @@ class Ours:
         warm (bool): Keep the word cache from one timed call to the next.
         """
         self.bilm = self.load_bilm(folder, precision=precision)
-        self.bilm.embed([["A", "sentence"]])  # the weights are packed at their first use
+        self.bilm.embed(
+            [["A", "sentence"]]
+        )  # the weights are packed at their first use
         self.warm = warm
 
     def prepare(self) -> None:

@@ -8,14 +8,14 @@ import torch
 from torch import Tensor
 
 from .encoders import ByteEncoder, TokenEncoder
-from .kernels import Kernel, PlainKernel, fast_kernel
+from .kernels import Kernel, fast_kernel
 from .layers import CharCNN, ProjectedLSTM
 from .packing import Packing
 from .state import State
 from .threads import side_by_side
 
 # Multiplications a step, below which two threads only wait for each other.
-PARALLEL_FROM = 2**19
+PARALLEL_FROM = 2**22
 
 
 class FastCNN:
@@ -77,16 +77,20 @@ class FastLSTM:
         self.n_in = layer.n_in
         self.dim = layer.dim
         self.cell_clip = layer.cell_clip
+        self.proj_clip = layer.proj_clip
         self.weight = layer.weight.detach()
         self.bias = layer.bias.detach().clone()
         self.bias[2 * self.dim : 3 * self.dim] += layer.forget_bias
-        self.gates = self.make_kernel(self.weight, self.bias)
+        self.projection = None
         self.project: Kernel = _identity
-        self.project_row: Kernel = _identity
+        # tanh(x) is 2 * sigmoid(2x) - 1, and sigmoids are a third of the work: all four
+        # gates are sigmoids here, with twice the candidate inside.
+        scale = torch.ones(4 * self.dim)
+        scale[self.dim : 2 * self.dim] = 2
+        self.gates = self.make_kernel(self.weight, self.bias, scale=scale, sigmoid=True)
         if layer.projection is not None:
-            down = layer.projection.detach()
-            self.project = self.make_kernel(down, None, layer.proj_clip)
-            self.project_row = PlainKernel(down, None, layer.proj_clip)
+            self.projection = layer.projection.detach()
+            self.project = self.make_kernel(self.projection, limit=layer.proj_clip)
 
     make_kernel = staticmethod(fast_kernel)
 
@@ -102,7 +106,7 @@ class FastLSTM:
         start = 0
         for n in active:
             if n == 1:
-                self.run_single(x[start:], out[start:], h[:1], c[:1])
+                self.run_single(x[start:], out[start:], h[0], c[0])
                 break
             rows = joined[start : start + n]
             rows[:, self.n_in :] = h[:n]
@@ -111,28 +115,48 @@ class FastLSTM:
             start += n
         return out
 
-    def run_single(self, x: Tensor, out: Tensor, h: Tensor, c: Tensor) -> None:
-        """The rest of one sentence. A step alone is bound by reading its weights, so
-        the inputs' half of them is read once for all steps."""
-        gates = torch.addmm(self.bias, x, self.weight[: self.n_in])  # (n, 4 * dim)
-        recurrent = self.weight[self.n_in :]
-        for step in range(len(x)):
-            row = gates[step : step + 1].addmm_(h, recurrent)
-            h.copy_(self.project_row(self.cell(row, c)))
-            out[step] = h[0]
-
     def cell(self, gates: Tensor, c: Tensor) -> Tensor:
-        """gates (n, 4 * dim), overwritten; c (n, dim), updated in place.
+        """gates (Tensor): sigmoid(i), sigmoid(2 * candidate), sigmoid(f), sigmoid(o),
+            (n, 4 * dim).
+        c (Tensor): (n, dim), updated in place.
         RETURNS (Tensor): o * tanh(c), (n, dim).
-
-        tanh(x) is 2 * sigmoid(2x) - 1, and torch's sigmoid takes a third of the time.
         """
-        gates[:, self.dim : 2 * self.dim] *= 2
-        i, candidate, f, o = gates.sigmoid_().chunk(4, 1)
+        i, candidate, f, o = gates.chunk(4, 1)
         c.mul_(f).addcmul_(i, candidate, value=2).sub_(i)
         if self.cell_clip is not None:
             c.clamp_(-self.cell_clip, self.cell_clip)
         return (c * 2).sigmoid_().mul_(2).sub_(1).mul_(o)
+
+    def run_single(self, x: Tensor, out: Tensor, h: Tensor, c: Tensor) -> None:
+        """The rest of one sentence: x (n, n_in), out (n, proj), h (proj,), c (dim,).
+
+        A step alone is bound by reading its weights, so the inputs' half of them is
+        read once for all steps; and at small sizes by the number of calls, so there
+        are as few as can be.
+        """
+        gates = torch.addmm(self.bias, x, self.weight[: self.n_in])  # (n, 4 * dim)
+        recurrent = self.weight[self.n_in :].t()
+        down = None if self.projection is None else self.projection.t()
+        i, candidate = gates[:, : 2 * self.dim].split(self.dim, 1)
+        f, o = gates[:, 2 * self.dim :].split(self.dim, 1)
+        parts = (gates, i, candidate, gates[:, 2 * self.dim :], f, o, out)
+        last = h
+        for row, i, candidate, fo, f, o, new in zip(
+            *(part.unbind(0) for part in parts)
+        ):
+            row.addmv_(recurrent, last)
+            fo.sigmoid_()
+            c.mul_(f).addcmul_(i.sigmoid_(), candidate.tanh_())
+            if self.cell_clip is not None:
+                c.clamp_(-self.cell_clip, self.cell_clip)
+            if down is None:
+                torch.mul(torch.tanh(c), o, out=new)
+            else:
+                torch.mv(down, torch.tanh(c).mul_(o), out=new)
+                if self.proj_clip is not None:
+                    new.clamp_(-self.proj_clip, self.proj_clip)
+            last = new
+        h.copy_(last)
 
 
 def _identity(x: Tensor) -> Tensor:

@@ -6,26 +6,22 @@ come from the row itself, so a sentence's vectors still depend on nothing but th
 sentence. The character CNN stays in float32."""
 
 import warnings
-from typing import Optional
+from typing import Any, Optional
 
 import torch
 from torch import Tensor
 
 from .engine import Engine, FastLSTM
-from .layers import clip
+from .kernels import PlainKernel
 
 LEVELS = 63  # of either sign
 
 
-class Int8Kernel:
+class Int8Kernel(PlainKernel):
     def __init__(
-        self,
-        weight: Tensor,
-        bias: Optional[Tensor] = None,
-        limit: Optional[float] = None,
+        self, weight: Tensor, bias: Optional[Tensor] = None, **settings: Any
     ) -> None:
-        self.bias = bias
-        self.limit = limit
+        super().__init__(weight, bias, **settings)
         rows = weight.detach().t().contiguous()  # (n_out, n_in)
         scales = rows.abs().amax(1).clamp(min=1e-12) / 127
         with warnings.catch_warnings():
@@ -35,24 +31,21 @@ class Int8Kernel:
             )
             self.packed = torch.ops.quantized.linear_prepack(quantized, None)
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def product(self, x: Tensor) -> Tensor:
         scale = x.abs().amax(1, keepdim=True).clamp_(min=1e-12)  # (n, 1)
-        y = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32(
+        return torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32(
             x / scale, 1.0 / LEVELS, LEVELS + 1, self.packed
         ).mul_(scale)
-        if self.bias is not None:
-            y += self.bias
-        return clip(y, self.limit)
 
 
 class Int8LSTM(FastLSTM):
     make_kernel = staticmethod(Int8Kernel)
 
     def run_single(self, x: Tensor, out: Tensor, h: Tensor, c: Tensor) -> None:
-        for step in range(len(x)):
-            row = torch.cat([x[step : step + 1], h], 1)
-            h.copy_(self.project(self.cell(self.gates(row), c)))
-            out[step] = h[0]
+        for row, new in zip(x.split(1), out.split(1)):
+            gates = self.gates(torch.cat([row, h[None]], 1))
+            new.copy_(self.project(self.cell(gates, c[None])))
+            h.copy_(new[0])
 
 
 class Int8Engine(Engine):

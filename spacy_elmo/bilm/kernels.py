@@ -1,14 +1,13 @@
 """Linear maps for inference on a CPU: plain, packed and int8.
 
-All are called with x (n, n_in) and give x W + b, clipped where a limit was set,
-as a new tensor (n, n_out)."""
+All are made of a weight W (n_in, n_out) and map x (n, n_in) to a new tensor (n, n_out):
+x W + b, then, where asked for, times `scale` (n_out,), clipped to +-`limit`, or through
+a sigmoid."""
 
 from typing import Callable, Optional
 
 import torch
 from torch import Tensor
-
-from .layers import clip
 
 Kernel = Callable[[Tensor], Tensor]
 PACK_FOR_ROWS = 128  # the batch size that packed weights are laid out for
@@ -18,30 +17,54 @@ class PlainKernel:
     """What every build of torch can do; the weight is used as it is."""
 
     def __init__(
-        self, weight: Tensor, bias: Optional[Tensor], limit: Optional[float]
+        self,
+        weight: Tensor,
+        bias: Optional[Tensor] = None,
+        *,
+        scale: Optional[Tensor] = None,
+        limit: Optional[float] = None,
+        sigmoid: bool = False,
     ) -> None:
         self.weight = weight
         self.bias = bias
+        self.scale = scale
         self.limit = limit
+        self.sigmoid = sigmoid
 
     def __call__(self, x: Tensor) -> Tensor:
-        if self.bias is None:
-            return clip(x @ self.weight, self.limit)
-        return clip(torch.addmm(self.bias, x, self.weight), self.limit)
+        y = self.product(x)
+        if self.bias is not None:
+            y += self.bias
+        if self.scale is not None:
+            y *= self.scale
+        if self.limit is not None:
+            y.clamp_(-self.limit, self.limit)
+        return y.sigmoid_() if self.sigmoid else y
+
+    def product(self, x: Tensor) -> Tensor:
+        return x @ self.weight
 
 
 class PackedKernel:
-    """oneDNN's GEMM on weights laid out for it once, with the clip fused in. These
-    operators are private to torch: `supported` asks for them."""
+    """oneDNN's GEMM on weights laid out for it once, and all the rest fused into it.
+    These operators are private to torch: `supported` asks for them."""
 
     def __init__(
-        self, weight: Tensor, bias: Optional[Tensor], limit: Optional[float]
+        self,
+        weight: Tensor,
+        bias: Optional[Tensor] = None,
+        *,
+        scale: Optional[Tensor] = None,
+        limit: Optional[float] = None,
+        sigmoid: bool = False,
     ) -> None:
-        self.weight = torch.ops.mkldnn._reorder_linear_weight(
-            weight.t().contiguous(), PACK_FOR_ROWS
-        )
+        rows = weight.t().contiguous()
+        if scale is not None:
+            rows *= scale[:, None]
+            bias = None if bias is None else bias * scale
+        self.weight = torch.ops.mkldnn._reorder_linear_weight(rows, PACK_FOR_ROWS)
         self.bias = bias
-        self.after = "none" if limit is None else "hardtanh"
+        self.after = "sigmoid" if sigmoid else "none" if limit is None else "hardtanh"
         self.limits = [] if limit is None else [-float(limit), float(limit)]
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -53,21 +76,32 @@ class PackedKernel:
     def supported(cls) -> bool:
         if not torch.backends.mkldnn.is_available():
             return False
+        x, weight, bias = torch.eye(2), torch.eye(2), torch.ones(2)
         try:
-            kernel = cls(torch.eye(2), torch.ones(2), 1.5)
-            return kernel(torch.eye(2)).tolist() == [[1.5, 1.0], [1.0, 1.5]]
+            for more in ({"limit": 1.5}, {"sigmoid": True, "scale": torch.ones(2)}):
+                expected = PlainKernel(weight, bias, **more)(x)
+                found = cls(weight, bias, **more)(x)
+                if not torch.allclose(found, expected):
+                    return False
         except (RuntimeError, AttributeError, NotImplementedError):
             return False
+        return True
 
 
 _packed: Optional[bool] = None
 
 
 def fast_kernel(
-    weight: Tensor, bias: Optional[Tensor] = None, limit: Optional[float] = None
+    weight: Tensor,
+    bias: Optional[Tensor] = None,
+    *,
+    scale: Optional[Tensor] = None,
+    limit: Optional[float] = None,
+    sigmoid: bool = False,
 ) -> Kernel:
     """RETURNS (Kernel): The fastest exact kernel of this build of torch."""
     global _packed
     if _packed is None:
         _packed = PackedKernel.supported()
-    return (PackedKernel if _packed else PlainKernel)(weight, bias, limit)
+    make = PackedKernel if _packed else PlainKernel
+    return make(weight, bias, scale=scale, limit=limit, sigmoid=sigmoid)

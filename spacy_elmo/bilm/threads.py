@@ -11,9 +11,9 @@ ResultT = TypeVar("ResultT")
 
 
 class _Workers:
-    """Two threads, each with half of torch's threads for itself. Without them the two
-    directions would follow each other and every small operation would be spread over
-    all cores, which costs more than it gains."""
+    """Two threads, each with half of torch's threads for itself. With all threads in
+    one place the two directions would follow each other and every small operation
+    would be spread over all cores, which costs more than it gains."""
 
     def __init__(self, n_threads: int) -> None:
         self.pid = os.getpid()
@@ -47,15 +47,22 @@ _lock = threading.Lock()
 def side_by_side(
     tasks: Sequence[Callable[[], ResultT]], parallel: bool
 ) -> List[ResultT]:
-    """Run tasks that compute with torch; in threads if asked to and if torch may use
-    more than one here.
+    """Run tasks that compute with torch.
 
+    parallel (bool): Whether they are large enough to run at the same time; if not,
+        they follow each other, without spreading operations over threads.
     RETURNS (List[ResultT]): What the tasks return, in order.
     """
     global _workers
     n_threads = torch.get_num_threads()
-    if not parallel or n_threads < 2:
+    if n_threads < 2:
         return [task() for task in tasks]
+    if not parallel:
+        torch.set_num_threads(1)
+        try:
+            return [task() for task in tasks]
+        finally:
+            torch.set_num_threads(n_threads)
     with _lock:
         known = _workers
         # Threads do not live on in a forked process.
