@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 import torch
 
-from spacy_elmo.bilm import engine, kernels, load_bilm
+from spacy_elmo.bilm import engine, kernels, load_bilm, threads
 from spacy_elmo.bilm.state import State
+from spacy_elmo.bilm.words import WordCache
 
 A = [["The", "cat", "sat"], [], ["on"]]
 B = [["Another", "text"], ["with", "more", "words", "in", "it"]]
@@ -76,7 +77,7 @@ def test_vectors_do_not_depend_on_the_batch_in_int8(published, sentences):
 def test_vectors_do_not_depend_on_words_before_in_int8(published, sentences):
     published.precision = "int8"
     # Rounding to 8 bits can turn a difference in the last bit into one of its steps.
-    assert_independent_of_words_before(published, sentences, 0.02)
+    assert_independent_of_words_before(published, sentences, 0.05)
 
 
 def test_int8_is_close_to_float32(published, sentences):
@@ -176,6 +177,16 @@ def test_cache_holds_no_more_words_than_told(tiny, encoded):
     encoded.clear()
     tiny.bilm.embed([["w9"]])
     assert "w9" not in encoded
+
+
+@torch.no_grad()
+def test_a_cache_that_starts_anew_leaves_what_others_read(tiny):
+    encoder = tiny.bilm.encoder
+    cache = WordCache(encoder, encoder, 3)
+    table, index = cache.lookup([["a", "b"]])
+    before = table[index[0]]
+    cache.lookup([["c", "d"]])  # no room for four
+    assert torch.equal(table[index[0]], before)
 
 
 def add_in_place(bilm, part):
@@ -412,8 +423,10 @@ def test_embed_from_many_threads(
         sys.setswitchinterval(interval)
 
 
-def test_embed_leaves_the_number_of_threads(published, sentences):
+def test_embed_leaves_the_number_of_threads(published, sentences, monkeypatch):
+    monkeypatch.setattr(threads, "_workers", None)  # start them here
     published.embed(sentences * 4)
+    assert threads._workers is not None
     assert torch.get_num_threads() == 2
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(torch.get_num_threads).result() == 2

@@ -200,6 +200,17 @@ def test_fast_engine_agrees_with_float64_on_any_kernel_and_thread(
     assert parallel_from or any(name == "spacy-elmo" for _, name in used)
 
 
+def test_a_long_sentence_agrees_with_float64(tiny):
+    long = [f"w{number % 50}" for number in range(600)]
+    found = tiny.bilm.embed([long, ["short"]], stateful=True)
+    again = tiny.bilm.embed([["on"], ["it", "goes"]], stateful=True)
+    tiny.bilm.double()
+    calls = [[long, ["short"]], [["on"], ["it", "goes"]]]
+    expected = list(differentiate_stateful(tiny.bilm, calls))
+    assert_close(found, expected[0], 1e-5)
+    assert_close(again, expected[1], 1e-5)
+
+
 def test_float64_is_exact(random_pair):
     for seed in range(5):
         bilm, reference = random_pair(seed)

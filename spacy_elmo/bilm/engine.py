@@ -16,6 +16,8 @@ from .threads import side_by_side
 
 # Multiplications a step, below which two threads only wait for each other.
 PARALLEL_FROM = 2**22
+# Steps of a lone sentence whose gates are computed at a time, to bound the memory.
+SINGLE_STEPS = 256
 
 
 class FastCNN:
@@ -106,7 +108,11 @@ class FastLSTM:
         start = 0
         for n in active:
             if n == 1:
-                self.run_single(x[start:], out[start:], h[0], c[0])
+                rest = zip(
+                    x[start:].split(SINGLE_STEPS), out[start:].split(SINGLE_STEPS)
+                )
+                for some_x, some_out in rest:
+                    self.run_single(some_x, some_out, h[0], c[0])
                 break
             rows = joined[start : start + n]
             rows[:, self.n_in :] = h[:n]
@@ -128,7 +134,7 @@ class FastLSTM:
         return (c * 2).sigmoid_().mul_(2).sub_(1).mul_(o)
 
     def run_single(self, x: Tensor, out: Tensor, h: Tensor, c: Tensor) -> None:
-        """The rest of one sentence: x (n, n_in), out (n, proj), h (proj,), c (dim,).
+        """Steps of one sentence: x (n, n_in), out (n, proj), h (proj,), c (dim,).
 
         A step alone is bound by reading its weights, so the inputs' half of them is
         read once for all steps; and at small sizes by the number of calls, so there

@@ -91,7 +91,7 @@ class Runtime:
         """
         table, index = self.words.lookup(sentences)
         shape = (0, self.bilm.config.lstm.n_layers + 1, self.bilm.config.width)
-        out = [finish(table.new_empty(shape)) for _ in sentences]
+        out = [finish(table.new_empty(shape))] * len(sentences)
         # From zero, all sentences pass their first boundary alike and none needs the
         # last one: with that step done once, the boundaries cost nothing.
         skip = state is None and self.bilm.encoder.fixed_boundaries

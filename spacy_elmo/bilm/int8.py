@@ -2,8 +2,9 @@
 
 Weights are rounded to 8 bits with a scale per output, inputs to 7 bits with a scale per
 row (7, because the AVX2 kernels behind this add pairs of products in 16 bits). Scales
-come from the row itself, so a sentence's vectors still depend on nothing but the
-sentence. The character CNN stays in float32."""
+come from the row itself, not from the batch. (But rounding can turn a difference in
+the last bit of a word's vector, which float32 has between a word computed alone and
+among others, into one of its own steps.) The character CNN stays in float32."""
 
 import warnings
 from typing import Any, Optional
