@@ -10,7 +10,14 @@ import pytest
 import torch
 from reference import ReferenceBiLM, random_arrays, random_options
 
-from spacy_elmo.bilm import BiLM, BiLMConfig, BytesConfig, LSTMConfig, load_bilm
+from spacy_elmo.bilm import (
+    BiLM,
+    BiLMConfig,
+    BytesConfig,
+    LSTMConfig,
+    SourceError,
+    load_bilm,
+)
 
 
 class Pair(NamedTuple):
@@ -26,6 +33,16 @@ def write_files(folder: Path, options: dict, arrays: dict) -> None:
     with h5py.File(folder / "weights.hdf5", "w") as file:
         for name, array in arrays.items():
             file[name] = array
+
+
+def refusal(source):
+    """The file a source is refused for, and the one sentence that is said of it."""
+    with pytest.raises(SourceError) as caught:
+        load_bilm(source)
+    assert isinstance(caught.value, ValueError)
+    assert "\n" not in str(caught.value)
+    file, _, sentence = str(caught.value).partition(": ")
+    return file, sentence
 
 
 def load_random(

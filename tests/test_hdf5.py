@@ -6,7 +6,7 @@ import shutil
 import h5py
 import numpy as np
 import pytest
-import torch
+from conftest import refusal
 from reference import ReferenceBiLM, count_filters, random_arrays, random_options
 
 from spacy_elmo.bilm import (
@@ -96,15 +96,6 @@ def small_model(n_words=N_WORDS):
     return options, random_arrays(options, rng, n_words=n_words)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Threads only slow such small models down."""
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(n_threads)
-
-
 @pytest.fixture(scope="module")
 def pristine(tmp_path_factory):
     """A pair with a softmax and its words."""
@@ -116,16 +107,6 @@ def pristine(tmp_path_factory):
 def folder(pristine, tmp_path):
     """A copy of it to spoil."""
     return shutil.copytree(pristine, tmp_path / "copy")
-
-
-def refusal(source):
-    """The file a source is refused for, and what is said of it."""
-    with pytest.raises(SourceError) as caught:
-        load_bilm(source)
-    assert isinstance(caught.value, ValueError)
-    assert "\n" not in str(caught.value)
-    file, _, sentence = str(caught.value).partition(": ")
-    return file, sentence
 
 
 def change_options(folder, where, value):

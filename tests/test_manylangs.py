@@ -8,6 +8,7 @@ import shutil
 import numpy as np
 import pytest
 import torch
+from conftest import refusal
 from manylangs_models import (
     EMBEDDER,
     ENCODER,
@@ -74,25 +75,6 @@ def assert_same(found, expected, atol=0.0):
     for one, other in zip(found, expected, strict=True):
         assert one.shape == other.shape
         np.testing.assert_allclose(one, other, rtol=0, atol=atol)
-
-
-def refusal(source):
-    """The file a source is refused for, and what is said of it."""
-    with pytest.raises(SourceError) as caught:
-        load_bilm(source)
-    assert isinstance(caught.value, ValueError)
-    assert "\n" not in str(caught.value)
-    file, _, sentence = str(caught.value).partition(": ")
-    return file, sentence
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Threads only slow such small models down, on a busy machine a hundredfold."""
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(n_threads)
 
 
 @pytest.fixture(scope="module")

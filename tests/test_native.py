@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 
+import conftest
 import h5py
 import numpy as np
 import pytest
@@ -181,12 +182,7 @@ def assert_same_model(found, expected):
 
 def refusal(source):
     """The one sentence a source is refused with."""
-    with pytest.raises(SourceError) as caught:
-        load_bilm(source)
-    message = str(caught.value)
-    assert "\n" not in message
-    assert isinstance(caught.value, ValueError)
-    return message
+    return ": ".join(conftest.refusal(source))
 
 
 def read_json(path):
@@ -208,15 +204,6 @@ def change_tensors(path, change):
     tensors = {name: tensor.clone() for name, tensor in load_file(path).items()}
     change(tensors)
     save_file(tensors, path)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Threads only slow such small models down."""
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(n_threads)
 
 
 @pytest.fixture(scope="module")

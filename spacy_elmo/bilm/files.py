@@ -8,11 +8,9 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 from torch import Tensor
 
 from .config import BiLMConfig
-from .encoders import Lexicon
+from .encoders import Lexicon, WordEncoder
 from .errors import LexiconError, SourceError
 from .model import BiLM
-
-SPECIAL_WORDS = ("<S>", "</S>", "<UNK>")
 
 
 def read_json(path: Path) -> Any:
@@ -37,7 +35,7 @@ def read_vocab(path: Path, n_words: int) -> List[str]:
         raise SourceError(
             f"{path}: found {len(words)} words; expected {n_words}, as the softmax has"
         )
-    missing = [word for word in SPECIAL_WORDS if word not in words]
+    missing = [word for word in WordEncoder.SPECIAL if word not in words]
     if missing:
         raise SourceError(f"{path}: found no {missing[0]}; expected it among the words")
     return words
@@ -105,7 +103,7 @@ def check_shape(path: Path, name: str, arrays: Any, shape: Any) -> None:
     shape = tuple(shape)
     if name not in arrays:
         raise SourceError(f"{path}: found no array '{name}'; expected one of {shape}")
-    found = getattr(arrays[name], "shape", "no array")
-    if found == "no array" or tuple(found) != shape:
-        found = found if found == "no array" else tuple(found)
+    found = getattr(arrays[name], "shape", None)
+    if found is None or tuple(found) != shape:
+        found = "no array" if found is None else tuple(found)
         raise SourceError(f"{path}: found '{name}' to be {found}; expected {shape}")

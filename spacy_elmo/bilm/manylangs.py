@@ -56,8 +56,8 @@ def load_manylangs(folder: Path) -> BiLM:
     tensors.update(_lstm_tensors(_Array(folder / ENCODER, encoder), config.lstm))
 
     def where(name: str) -> Path:
-        files = {"characters": "char.dic", "words": "word.dic", "config": path.name}
-        return folder / files.get(name, EMBEDDER)
+        files = {"characters": "char.dic", "words": "word.dic"}
+        return path if name == "config" else folder / files.get(name, EMBEDDER)
 
     return build(config, tensors, where=where, lexicon=lexicon)
 
