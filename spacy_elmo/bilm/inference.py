@@ -3,6 +3,7 @@
 from typing import (
     TYPE_CHECKING,
     Callable,
+    Dict,
     List,
     Optional,
     Sequence,
@@ -15,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .devices import to_device
 from .encoders import Key
 from .engine import Engine
 from .int8 import Int8Engine
@@ -38,20 +40,23 @@ class PaddedEngine:
         self.bilm = bilm
 
     def encode(self, ids: Tensor) -> Tensor:
-        return self.bilm.encoder(ids.to(self.bilm.device))
+        return self.bilm.encoder(ids)
 
     def run(
         self, table: Tensor, index: Tensor, packing: Packing, state: State
     ) -> Tensor:
         """As Engine.run."""
-        device = table.device
-        lengths = torch.from_numpy(packing.lengths).to(device)
-        active = torch.arange(int(packing.lengths[0]), device=device) < lengths[:, None]
-        x = table.new_zeros(*active.shape, table.shape[1])  # (n_rows, n_steps, proj)
-        x[active] = table[index.to(device)]
+        # All indices are made on the host: to ask a GPU how many places of a mask are
+        # true means to wait for it.
+        active = np.arange(packing.lengths[0]) < packing.lengths[:, None]
+        padded = np.zeros(active.shape, dtype=np.int64)
+        padded[active] = index.numpy()
+        x = table[to_device(padded, table.device)]  # (n_rows, n_steps, proj)
+        lengths = to_device(packing.lengths, table.device)
         output = self.bilm.contextualize(x, lengths, state)
         state.put(range(state.n_rows), output.state)
-        return output.layers.permute(1, 2, 0, 3)[active]
+        rows, steps = to_device(np.stack(active.nonzero()), table.device)
+        return output.layers.permute(1, 2, 0, 3)[rows, steps]
 
 
 class Runtime:
@@ -80,18 +85,19 @@ class Runtime:
         state: Optional[State],
         *,
         max_batch_tokens: int,
-        finish: Callable[[Tensor], ResultT],
+        finish: Callable[[int, Tensor], ResultT],
     ) -> Tuple[List[ResultT], Optional[State]]:
         """sentences: Keys of each, boundaries included.
         state: A row a sentence (or more) to start from, left as it is; None starts
             every sentence from zero.
-        finish: Called with the layers of each sentence without its boundaries,
-            (n_tokens, n_layers + 1, width), a view of its batch's.
+        finish: Called with the number of each sentence and its layers without the
+            boundaries, (n_tokens, n_layers + 1, width), a view of its batch's.
         RETURNS: What finish returned, in order, and the states after the sentences.
         """
         table, index = self.words.lookup(sentences)
         shape = (0, self.bilm.config.lstm.n_layers + 1, self.bilm.config.width)
-        out = [finish(table.new_empty(shape))] * len(sentences)
+        empty = table.new_empty(shape)
+        out: Dict[int, ResultT] = {}
         # From zero, all sentences pass their first boundary alike and none needs the
         # last one: with that step done once, the boundaries cost nothing.
         skip = state is None and self.bilm.encoder.fixed_boundaries
@@ -114,8 +120,11 @@ class Runtime:
                 packing.rows, packing.starts, packing.lengths
             ):
                 cut = 0 if skip else 1
-                out[row] = finish(layers[begin + cut : begin + length - cut])
-        return out, state
+                out[row] = finish(row, layers[begin + cut : begin + length - cut])
+        for row in range(len(sentences)):
+            if row not in out:
+                out[row] = finish(row, empty)
+        return [out[row] for row in range(len(sentences))], state
 
     def boundary(self) -> State:
         """RETURNS (State): One row: after the begin of a sentence going forward, after

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from .config import BiLMConfig, LSTMConfig, WordsConfig
+from .devices import to_device
 from .encoders import Lexicon, WordEncoder, make_encoder
 from .inference import PRECISIONS, Runtime
 from .layers import ProjectedLSTM
@@ -35,7 +36,7 @@ ResultT = TypeVar("ResultT")
 class Batch(NamedTuple):
     """Sentences as tensors: the ids of distinct words (n_words, ...), the row of each
     token in them (n_rows, n_steps) with boundaries, padded with 0, and the lengths
-    (n_rows,) with boundaries."""
+    (n_rows,) with boundaries. The ids are on the host, the others on the device."""
 
     ids: Tensor
     tokens: Tensor
@@ -167,7 +168,7 @@ class BiLM(nn.Module):
     # The differentiable function
 
     def prepare(self, sentences: Sequence[Sequence[str]]) -> Batch:
-        """RETURNS (Batch): Sentences as tensors on the model's device."""
+        """RETURNS (Batch): Sentences as tensors, for a model where this one is."""
         keys = [self.encoder.keys(words) for words in _checked(sentences)]
         rows: Dict[Any, int] = {}
         index = np.zeros((len(keys), max(map(len, keys), default=0)), dtype=np.int64)
@@ -176,9 +177,9 @@ class BiLM(nn.Module):
                 rows.setdefault(key, len(rows)) for key in sentence
             ]
         return Batch(
-            self.encoder.encode(list(rows)).to(self.device),
-            torch.from_numpy(index).to(self.device),
-            torch.tensor([len(k) for k in keys], device=self.device),
+            self.encoder.encode(list(rows)),
+            to_device(index, self.device),
+            to_device(torch.tensor([len(k) for k in keys]), self.device),
         )
 
     def forward(self, batch: Batch, state: Optional[State] = None) -> Output:
@@ -266,15 +267,21 @@ class BiLM(nn.Module):
         state: Optional[State] = None,
         *,
         max_batch_tokens: int = MAX_BATCH_TOKENS,
-    ) -> Tuple[List[Tensor], Optional[State]]:
+        finish: Optional[Callable[[int, Tensor], Any]] = None,
+    ) -> Tuple[List[Any], Optional[State]]:
         """What `embed` does, for tensors: a function of sentences and a state.
 
         state (Optional[State]): Row r is where sentence r starts; missing rows are
             zero. None for stateless.
+        finish (Optional[Callable]): Called with the number and the layers of each
+            sentence as soon as they are known; its results are returned instead of the
+            layers, so that not all of them need to be in memory at a time.
         RETURNS (Tuple): For each sentence (n_tokens, n_layers + 1, width) on the
             model's device, and the new state (None if stateless).
         """
-        return self._run(sentences, state, max_batch_tokens, lambda layers: layers)
+        if finish is None:
+            return self._run(sentences, state, max_batch_tokens, _as_it_is)
+        return self._run(sentences, state, max_batch_tokens, finish)
 
     # Within a user's inference mode too, what is kept must be ordinary tensors.
     @torch.inference_mode(False)
@@ -284,7 +291,7 @@ class BiLM(nn.Module):
         sentences: Sequence[Sequence[str]],
         state: Optional[State],
         max_batch_tokens: int,
-        finish: Callable[[Tensor], ResultT],
+        finish: Callable[[int, Tensor], ResultT],
     ) -> Tuple[List[ResultT], Optional[State]]:
         if max_batch_tokens < 1:
             raise ValueError(
@@ -379,7 +386,11 @@ def _checked(sentences: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
     return sentences
 
 
-def _to_numpy(layers: Tensor) -> np.ndarray:
+def _as_it_is(row: int, layers: Tensor) -> Tensor:
+    return layers
+
+
+def _to_numpy(row: int, layers: Tensor) -> np.ndarray:
     """(n_tokens, n_layers + 1, width) to an array (n_layers + 1, n_tokens, width) with
     memory of its own: what is kept must not keep the batch."""
     layers = layers.transpose(0, 1).clone(memory_format=torch.contiguous_format)

@@ -3,10 +3,10 @@ softmax.safetensors and vocab.txt, and lexicon.json where the encoder has symbol
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Dict
+from typing import TYPE_CHECKING, Any, Dict
 
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load, load_file, save, save_file
 from torch import Tensor
 
 from .config import BiLMConfig
@@ -28,22 +28,7 @@ def is_native(folder: Path) -> bool:
 
 
 def load_native(folder: Path) -> "BiLM":
-    data = read_json(folder / CONFIG)
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise SourceError(
-            f'{folder / CONFIG}: found no "format": "{FORMAT}"; expected the config of '
-            "a native biLM folder"
-        )
-    if data.get("format_version") != VERSION:
-        raise SourceError(
-            f"{folder / CONFIG}: found format version {data.get('format_version')!r}; "
-            f"this release of spacy-elmo reads version {VERSION}"
-        )
-    try:
-        sections = {k: v for k, v in data.items() if not k.startswith("format")}
-        config = BiLMConfig.from_dict(sections)
-    except ValueError as error:
-        raise SourceError(f"{folder / CONFIG}: {error}") from None
+    config = _parse_config(folder / CONFIG, read_json(folder / CONFIG))
     tensors = _load_tensors(folder / WEIGHTS)
     vocab = None
     if config.softmax is not None:
@@ -57,7 +42,9 @@ def load_native(folder: Path) -> "BiLM":
         default = SOFTMAX if name.startswith("softmax.") else WEIGHTS
         return folder / files.get(name, default)
 
-    lexicon = _load_lexicon(folder / LEXICON)
+    lexicon = Lexicon()
+    if (folder / LEXICON).exists():
+        lexicon = _parse_lexicon(folder / LEXICON, read_json(folder / LEXICON))
     return build(config, tensors, where=where, lexicon=lexicon, vocab=vocab)
 
 
@@ -81,8 +68,34 @@ def save_native(bilm: "BiLM", folder: Path) -> None:
         write_vocab(folder / VOCAB, bilm.vocab or [])
     if optional[LEXICON]:
         _save_json(folder / LEXICON, vars(bilm.lexicon))
-    head = {"format": FORMAT, "format_version": VERSION}
-    _save_json(folder / CONFIG, {**head, **bilm.config.to_dict()})
+    _save_json(folder / CONFIG, _config_data(bilm))
+
+
+def native_parts(bilm: "BiLM") -> Dict[str, Any]:
+    """RETURNS (Dict[str, Any]): What the files of a native folder hold, without the
+    softmax: "config" and "lexicon" as JSON data, "weights" as safetensors bytes."""
+    weights = {
+        name: tensor.detach().cpu().contiguous()
+        for name, tensor in bilm.state_dict().items()
+        if not name.startswith("softmax.")
+    }
+    config = {**_config_data(bilm), "softmax": None}
+    return {"config": config, "lexicon": vars(bilm.lexicon), "weights": save(weights)}
+
+
+def load_native_parts(parts: Dict[str, Any]) -> "BiLM":
+    """The other way round."""
+    where = Path("biLM")
+    return build(
+        _parse_config(where, parts["config"]),
+        load(parts["weights"]),
+        where=lambda name: where,
+        lexicon=_parse_lexicon(where, parts["lexicon"]),
+    )
+
+
+def _config_data(bilm: "BiLM") -> Dict[str, Any]:
+    return {"format": FORMAT, "format_version": VERSION, **bilm.config.to_dict()}
 
 
 def _load_tensors(path: Path) -> Dict[str, Tensor]:
@@ -96,10 +109,25 @@ def _load_tensors(path: Path) -> Dict[str, Tensor]:
         ) from None
 
 
-def _load_lexicon(path: Path) -> Lexicon:
-    if not path.exists():
-        return Lexicon()
-    data = read_json(path)
+def _parse_config(path: Path, data: Any) -> BiLMConfig:
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise SourceError(
+            f'{path}: found no "format": "{FORMAT}"; expected the config of '
+            "a native biLM folder"
+        )
+    if data.get("format_version") != VERSION:
+        raise SourceError(
+            f"{path}: found format version {data.get('format_version')!r}; "
+            f"this release of spacy-elmo reads version {VERSION}"
+        )
+    try:
+        sections = {k: v for k, v in data.items() if not k.startswith("format")}
+        return BiLMConfig.from_dict(sections)
+    except ValueError as error:
+        raise SourceError(f"{path}: {error}") from None
+
+
+def _parse_lexicon(path: Path, data: Any) -> Lexicon:
     parts = ("characters", "words")
     if not isinstance(data, dict) or not all(
         isinstance(data.get(part), dict)

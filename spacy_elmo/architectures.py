@@ -1,0 +1,83 @@
+"""What configs can name. All are registered in setup.cfg."""
+
+from typing import List, Literal, Optional
+
+from spacy.tokens import Doc
+from thinc.api import Model, chain
+from thinc.types import Floats2d
+
+from .elmo_model import ElmoModel
+from .listener import ElmoListener
+from .mix import ElmoMix
+from .settings import Settings
+from .tok2vec import Tok2VecWithElmo
+from .types import ElmoModelT, MixModelT, Tok2VecModelT
+
+
+def build_elmo_model_v1() -> ElmoModelT:
+    """The model of the `elmo` component, which gives it its settings."""
+    return ElmoModel(None, Settings())
+
+
+def build_elmo_layers_v1(
+    bilm: Optional[str] = None,
+    frozen: bool = True,
+    segments: Literal["auto", "sentences", "windows"] = "auto",
+    window: int = 256,
+    overlap: int = 64,
+    stateful: bool = False,
+    max_batch_tokens: int = 2048,
+) -> ElmoModelT:
+    """A biLM of one's own where an ElmoListener would share one. The arguments are
+    those of the `elmo` component."""
+    settings = Settings(frozen, segments, window, overlap, stateful, max_batch_tokens)
+    return ElmoModel(bilm, settings)
+
+
+def build_elmo_listener_v1(upstream: str = "*") -> ElmoModelT:
+    """Hands a downstream component the layers that the shared `elmo` component
+    computes.
+
+    upstream (str): The name of that component; "*" for any.
+    """
+    return ElmoListener(upstream)
+
+
+def build_elmo_mix_v1(
+    layer_norm: bool = False,
+    dropout: Optional[float] = None,
+    l2: float = 0.0,
+    fixed: Optional[List[float]] = None,
+    init_weights: Optional[List[float]] = None,
+    init_gamma: float = 1.0,
+) -> MixModelT:
+    """Layers to ELMo_k = gamma * sum_j s_j h(k,j). The arguments are ElmoMix's."""
+    return ElmoMix(
+        layer_norm=layer_norm,
+        dropout=dropout,
+        l2=l2,
+        fixed=fixed,
+        init_weights=init_weights,
+        init_gamma=init_gamma,
+    )
+
+
+def build_tok2vec_with_elmo_v1(
+    embed: Model[List[Doc], List[Floats2d]],
+    encode: Model[Floats2d, Floats2d],
+    elmo: Model,
+    mix: Model,
+    where: Literal["input", "output", "both"] = "input",
+    output_mix: Optional[Model] = None,
+) -> Tok2VecModelT:
+    """[x_k ; ELMo_k] as a tok2vec. The arguments are Tok2VecWithElmo's."""
+    return Tok2VecWithElmo(embed, encode, elmo, mix, where, output_mix)
+
+
+def build_elmo_tok2vec_v1(elmo: Model, mix: Model) -> Tok2VecModelT:
+    """ELMo_k alone as a tok2vec.
+
+    elmo (Model): An ElmoListener or ElmoLayers.
+    mix (Model): An ElmoMix.
+    """
+    return chain(elmo, mix)

@@ -1,0 +1,441 @@
+"""The spaCy component `elmo`."""
+
+from collections import OrderedDict
+from pathlib import Path
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    cast,
+)
+
+from spacy.language import Language
+from spacy.pipeline import TrainablePipe
+from spacy.tokens import Doc
+from spacy.training import Example, validate_examples, validate_get_examples
+from spacy.vocab import Vocab
+from thinc.api import Model, Optimizer
+from thinc.types import Floats2d, Floats3d
+
+from .arrays import to_array
+from .doc_data import ElmoData, get_data, install_extensions, set_data
+from .elmo_model import configure, get_settings, get_shim, read_layers, read_vectors
+from .hand_over import HandOver
+from .layer_cache import LayerCache
+from .listener import ElmoListener
+from .mix import weighted_sum
+from .reader import MAX_CALL_TOKENS
+from .segments import Reading, read_doc, reread_doc
+from .settings import Settings, Storage
+from .shim import BiLMShim
+from .types import ElmoModelT, Layers, LayersBackprop
+
+DEFAULT_CONFIG = {
+    "model": {"@architectures": "spacy-elmo.ElmoModel.v1"},
+    "bilm": None,
+    "mix": None,
+    **Settings().to_dict(),
+    **Storage().to_dict(),
+}
+
+
+@Language.factory(
+    "elmo",
+    assigns=["doc.tensor", "doc._.elmo", "token._.elmo", "span._.elmo"],
+    default_config=DEFAULT_CONFIG,
+)
+def make_elmo(
+    nlp: Language,
+    name: str,
+    model: Model,
+    bilm: Optional[str],
+    mix: Optional[List[float]],
+    frozen: bool,
+    segments: str,
+    window: int,
+    overlap: int,
+    stateful: bool,
+    max_batch_tokens: int,
+    store_layers: str,
+    store_dtype: str,
+    cache_layers: str,
+    cache_memory_mb: int,
+    cache_folder: Optional[str],
+) -> "Elmo":
+    """Make an `elmo` component.
+
+    model (Model[List[Doc], Layers]): As in the default config.
+    bilm (Optional[str]): What load_bilm takes: a folder or file, read when the weights
+        are first needed, and never once they came with a saved pipeline.
+    mix (Optional[List[float]]): The share of each layer in doc.tensor, from the token
+        vectors to the top; None for a plain mean.
+    frozen, segments, window, overlap, stateful, max_batch_tokens: see Settings.
+    store_layers, store_dtype, cache_layers, cache_memory_mb, cache_folder: see Storage.
+    """
+    settings = Settings(frozen, segments, window, overlap, stateful, max_batch_tokens)
+    storage = Storage(
+        store_layers, store_dtype, cache_layers, cache_memory_mb, cache_folder
+    )
+    get_shim(model).source = bilm
+    configure(model, settings)
+    return Elmo(nlp.vocab, model, name, mix=mix, storage=storage)
+
+
+class Output(NamedTuple):
+    """What the component knows of a doc: how it was read, its vectors (n_tokens,
+    width), and its layers (n_tokens, n_layers + 1, width) if someone wants them."""
+
+    reading: Reading
+    vectors: Floats2d
+    layers: Optional[Floats3d]
+
+
+class Elmo(TrainablePipe):
+    """Sets doc.tensor and doc._.elmo, and gives downstream components the layers.
+
+    vocab (Vocab): The shared vocabulary.
+    model (Model[List[Doc], Layers]): The model.
+    name (str): The name of the component.
+    mix (Optional[List[float]]): The share of each layer in doc.tensor.
+    storage (Optional[Storage]): What is kept, and where.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        model: ElmoModelT,
+        name: str = "elmo",
+        *,
+        mix: Optional[List[float]] = None,
+        storage: Optional[Storage] = None,
+    ) -> None:
+        self.vocab = vocab
+        self.model = model
+        self.name = name
+        self.mix = mix
+        self.storage = storage or Storage()
+        self.cfg: Dict[str, Any] = {}
+        self.listener_map: Dict[str, List[ElmoListener]] = {}
+        self._cache: Optional[LayerCache] = None
+        self._cache_weights = ""
+        # Layers that docs do not keep, for the components that come next.
+        self._recent: OrderedDict[bytes, Floats3d] = OrderedDict()
+        self._n_recent = 2
+        self._hand_over: Optional[HandOver] = None
+        self._losses: Dict[str, float] = {}
+        self._sgd: Optional[Optimizer] = None
+        install_extensions()
+
+    def __reduce__(self) -> Any:
+        # Without what belongs to a moment of this process.
+        state = {"cfg": self.cfg, "mix": self.mix, "storage": self.storage}
+        state["listener_map"] = self.listener_map
+        return Elmo, (self.vocab, self.model, self.name), state
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+
+    # Listeners
+
+    @property
+    def listeners(self) -> List[ElmoListener]:
+        return [node for nodes in self.listener_map.values() for node in nodes]
+
+    @property
+    def listening_components(self) -> List[str]:
+        return list(self.listener_map)
+
+    def add_listener(self, listener: ElmoListener, component_name: str) -> None:
+        nodes = self.listener_map.setdefault(component_name, [])
+        if listener not in nodes:
+            nodes.append(listener)
+        listener.upstream = self
+
+    def remove_listener(self, listener: ElmoListener, component_name: str) -> bool:
+        nodes = self.listener_map.get(component_name, [])
+        if listener not in nodes:
+            return False
+        nodes.remove(listener)
+        if not nodes:
+            del self.listener_map[component_name]
+        return True
+
+    def find_listeners(self, component: Any) -> None:
+        """Take in the ElmoListeners of a component that want this one."""
+        model = getattr(component, "model", None)
+        if isinstance(model, Model):
+            for node in model.walk():
+                if isinstance(node, ElmoListener):
+                    if node.upstream_name in ("*", self.name):
+                        self.add_listener(node, component.name)
+
+    def sizes(self) -> Tuple[int, int]:
+        """RETURNS (Tuple[int, int]): Layers, the token vectors included, and width."""
+        config = self._shim.bilm.config
+        return config.lstm.n_layers + 1, config.width
+
+    def listen(self, docs: List[Doc], is_train: bool) -> Tuple[Layers, LayersBackprop]:
+        """What a listener gets for docs: what `update` has computed for them if they
+        are being learned from, otherwise the layers that this component found for
+        them, computed now if they are not at hand."""
+        if is_train:
+            if self._hand_over is None or not self._hand_over.has(docs):
+                self._begin(docs)
+            assert self._hand_over is not None
+            return self._hand_over.take(docs)
+        cached = self.storage.cache_layers == "always" and self._frozen
+        return Layers(self._find_layers(docs, cached=cached)), _no_backprop
+
+    # Prediction
+
+    def predict(self, docs: Iterable[Doc]) -> List[Output]:
+        """RETURNS (List[Output]): What set_annotations takes."""
+        ops = self.model.ops
+        readings = [read_doc(doc, get_settings(self.model)) for doc in docs]
+        if self.storage.cache_layers == "always" and self._frozen:
+            shares = ops.asarray1f(self._shares())
+            stacks = self._compute(readings, cached=True)
+            return [
+                Output(reading, weighted_sum(shares, layers), layers)
+                for reading, layers in zip(readings, stacks)
+            ]
+        keep = self.storage.store_layers != "none" or bool(self.listener_map)
+        vectors, kept = read_vectors(
+            self.model, readings, self._shares(), keep_layers=keep
+        )
+        return [
+            Output(
+                reading,
+                to_array(ops, mixed),
+                None if layers is None else to_array(ops, layers),
+            )
+            for reading, mixed, layers in zip(readings, vectors, kept)
+        ]
+
+    def set_annotations(self, docs: Sequence[Doc], outputs: List[Output]) -> None:
+        """Set doc.tensor and doc._.elmo."""
+        shares = self._shares()
+        for doc, output in zip(docs, outputs):
+            vectors, layers = self._stored(output)
+            exact = layers is not None and layers.dtype == "float32"
+            data: ElmoData = {
+                "key": output.reading.key,
+                "bounds": output.reading.bounds,
+                "stateful": output.reading.stateful,
+                "weights": self._shim.fingerprint,
+                "mix": shares,
+                "layers": layers,
+                "vectors": None if exact else vectors,
+            }
+            doc.tensor = vectors
+            set_data(doc, data)
+            if self.listener_map and output.layers is not layers:
+                assert output.layers is not None
+                self._recent[data["key"]] = output.layers
+        while len(self._recent) > self._n_recent:
+            self._recent.popitem(last=False)
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
+        """Apply the component to a stream of docs, as many at a time as batch_size and
+        memory allow."""
+        handle = self.get_error_handler()
+        self._n_recent = 2 * batch_size  # one batch here, one downstream
+        for docs in _batches(stream, batch_size):
+            yield from self._annotated(docs, handle)
+
+    def _annotated(self, docs: List[Doc], handle: Callable[..., Any]) -> List[Doc]:
+        try:
+            self.set_annotations(docs, self.predict(docs))
+            return docs
+        except Exception as error:
+            if len(docs) == 1:
+                handle(self.name, self, docs, error)
+                return []
+            # One bad doc should not take its neighbours with it.
+            return [good for doc in docs for good in self._annotated([doc], handle)]
+
+    def _stored(self, output: Output) -> Tuple[Any, Any]:
+        """RETURNS: The vectors and layers as a doc keeps them."""
+        vectors: Any = output.vectors
+        layers: Any = output.layers
+        if self.storage.store_layers == "none":
+            layers = None
+        elif layers is not None and self.storage.store_dtype == "float16":
+            layers = layers.astype("float16")
+        if self.storage.store_layers != "device":
+            ops = self.model.ops
+            vectors = ops.to_numpy(vectors)
+            layers = None if layers is None else ops.to_numpy(layers)
+        return vectors, layers
+
+    def _shares(self) -> List[float]:
+        n_layers, _ = self.sizes()
+        if self.mix is None:
+            return [1 / n_layers] * n_layers
+        if len(self.mix) != n_layers:
+            raise ValueError(
+                f"elmo: mix has {len(self.mix)} numbers; expected {n_layers}, one for "
+                "each layer of the biLM and one for its token vectors"
+            )
+        return self.mix
+
+    # Layers of docs, for listeners
+
+    def _find_layers(self, docs: List[Doc], *, cached: bool) -> List[Floats3d]:
+        """RETURNS (List[Floats3d]): What this component found for docs when it ran on
+        them, as far as that is at hand and still true; otherwise what it finds now."""
+        known = [self._recall(doc) for doc in docs]
+        missing = [reading for reading, layers in known if layers is None]
+        computed = iter(self._compute(missing, cached=cached))
+        return [next(computed) if layers is None else layers for _, layers in known]
+
+    def _recall(self, doc: Doc) -> Tuple[Reading, Optional[Floats3d]]:
+        data = get_data(doc)
+        if data is not None and data["weights"] == self._shim.fingerprint:
+            # Sentence boundaries may have been set since: read it as it was.
+            reading = reread_doc(doc, data["bounds"], data["stateful"])
+            if reading is not None and reading.key == data["key"]:
+                layers = self._recent.get(data["key"])
+                if layers is None:
+                    layers = data["layers"]
+                    if layers is not None and layers.dtype != "float32":
+                        layers = None
+                if layers is not None:
+                    layers = self.model.ops.asarray3f(layers)
+                return reading, layers
+        return read_doc(doc, get_settings(self.model)), None
+
+    def _compute(self, readings: List[Reading], *, cached: bool) -> List[Floats3d]:
+        """RETURNS (List[Floats3d]): Layers, from the cache or for the cache."""
+        ops = self.model.ops
+        if not cached:
+            return [to_array(ops, t) for t in read_layers(self.model, readings)]
+        cache = self._get_cache()
+        keys = [reading.key for reading in readings]
+        found: Dict[bytes, Any] = {key: cache.get(key) for key in keys}
+        missing = {
+            key: reading for key, reading in zip(keys, readings) if found[key] is None
+        }
+        tensors = read_layers(self.model, list(missing.values()))
+        for key, tensor in zip(missing, tensors):
+            found[key] = to_array(ops, tensor)
+            cache.put(key, found[key])
+        return [found[key] for key in keys]
+
+    def _get_cache(self) -> LayerCache:
+        weights = self._shim.fingerprint
+        if self._cache is None or self._cache_weights != weights:
+            folder = self.storage.cache_folder
+            self._cache = LayerCache(
+                self.model.ops,
+                self.sizes(),
+                memory=self.storage.cache_memory_mb * 2**20,
+                folder=None if folder is None else Path(folder) / weights,
+            )
+            self._cache_weights = weights
+        return self._cache
+
+    # Training
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Optional[Optimizer] = None,
+        losses: Optional[Dict[str, float]] = None,
+    ) -> Dict[str, float]:
+        """Compute the layers of a batch for the listeners. Their gradients, if the biLM
+        is not frozen, arrive after this and are used by finish_update."""
+        examples = list(examples)
+        validate_examples(examples, "Elmo.update")
+        losses = {} if losses is None else losses
+        losses.setdefault(self.name, 0.0)
+        self._losses = losses
+        self._end()
+        if self.listener_map:
+            self._begin([example.predicted for example in examples])
+        return losses
+
+    def finish_update(self, sgd: Optimizer) -> None:
+        """Update the biLM, unless it is frozen."""
+        self._sgd = sgd
+        # nlp.update calls this before the listeners have had their turn, `spacy train`
+        # afterwards. In the first case the step is made when the next update begins.
+        if self._hand_over is None or self._hand_over.taken:
+            self._end()
+
+    def _begin(self, docs: List[Doc]) -> None:
+        self._end()
+        if self._frozen:
+            cached = self.storage.cache_layers != "none"
+            layers = Layers(self._find_layers(docs, cached=cached))
+            self._hand_over = HandOver(docs, layers, _no_backprop)
+        else:
+            layers, backprop = self.model.begin_update(docs)
+            self._hand_over = HandOver(docs, layers, cast(LayersBackprop, backprop))
+
+    def _end(self) -> None:
+        """Pass the gradients of the last batch to the biLM and, if it is time, make a
+        step."""
+        if self._hand_over is not None:
+            loss = self._hand_over.finish()
+            self._losses[self.name] = self._losses.get(self.name, 0.0) + loss
+            self._hand_over = None
+        if self._sgd is not None and not self._frozen:
+            self.model.finish_update(self._sgd)
+        self._sgd = None
+
+    def get_loss(self, examples: Any, scores: Any) -> Tuple[float, Any]:
+        raise NotImplementedError("elmo has no loss of its own: its listeners have")
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Optional[Language] = None,
+        bilm: Optional[str] = None,
+    ) -> None:
+        """Load the weights.
+
+        bilm (Optional[str]): Where from; by default, from the `bilm` of the config.
+        """
+        validate_get_examples(get_examples, "Elmo.initialize")
+        self._shim.load(bilm)
+        self.model.initialize()
+
+    def add_label(self, label: str) -> int:
+        raise NotImplementedError("elmo has no labels")
+
+    @property
+    def _shim(self) -> BiLMShim:
+        return get_shim(self.model)
+
+    @property
+    def _frozen(self) -> bool:
+        return get_settings(self.model).frozen
+
+
+def _batches(stream: Iterable[Doc], batch_size: int) -> Iterator[List[Doc]]:
+    docs: List[Doc] = []
+    n_tokens = 0
+    for doc in stream:
+        docs.append(doc)
+        n_tokens += len(doc)
+        if len(docs) == batch_size or n_tokens >= MAX_CALL_TOKENS:
+            yield docs
+            docs, n_tokens = [], 0
+    if docs:
+        yield docs
+
+
+def _no_backprop(gradients: Any) -> List[Doc]:
+    return []

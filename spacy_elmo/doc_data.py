@@ -1,0 +1,146 @@
+"""What `elmo` leaves on a Doc, and how users get at it: doc._.elmo, token._.elmo,
+token._.elmo_layers, span._.elmo."""
+
+from typing import Any, Dict, List, Optional, TypedDict
+
+import numpy as np
+from spacy.tokens import Doc, Span, Token
+from thinc.api import get_array_module
+from thinc.types import Floats1d, Floats2d, Floats3d
+
+# spaCy's form for an extension attribute of the doc: kept by to_bytes, and named in a
+# warning when Doc.from_docs leaves it out.
+KEY: Any = ("._.", "elmo_data", None, None)
+
+
+class ElmoData(TypedDict):
+    """Plain values and arrays, so that docs can be saved and read anywhere.
+
+    key: The words and how they were cut into segments (Reading.key).
+    bounds, stateful: How they were cut (Reading).
+    weights: The fingerprint of the biLM.
+    mix: The share of each layer in the vectors.
+    layers: (n_tokens, n_layers + 1, width), or None.
+    vectors: (n_tokens, width), or None where they can be made from the layers.
+    """
+
+    key: bytes
+    bounds: np.ndarray
+    stateful: bool
+    weights: str
+    mix: List[float]
+    layers: Optional[Floats3d]
+    vectors: Optional[Floats2d]
+
+
+def get_data(doc: Doc) -> Optional[ElmoData]:
+    return doc.user_data.get(KEY)
+
+
+def set_data(doc: Doc, data: Optional[ElmoData]) -> None:
+    if data is None:
+        doc.user_data.pop(KEY, None)
+    else:
+        doc.user_data[KEY] = data
+
+
+class ElmoView:
+    """The ELMo vectors of a doc: `doc._.elmo`."""
+
+    def __init__(self, doc: Doc) -> None:
+        self.doc = doc
+
+    def __repr__(self) -> str:
+        data = get_data(self.doc)
+        kept = "nothing computed"
+        if data is not None:
+            kept = "vectors" if data["layers"] is None else "layers and vectors"
+        return f"<ELMo of {len(self.doc)} tokens: {kept}>"
+
+    @property
+    def layers(self) -> Floats3d:
+        """RETURNS (Floats3d): (n_tokens, n_layers + 1, width): layer 0 is the word by
+        itself, the last is the top. Whitespace has zeros."""
+        layers = self._data()["layers"]
+        if layers is None:
+            raise ValueError(
+                "the layers of this doc were not kept; set store_layers of the 'elmo' "
+                "component to 'device' or 'cpu'"
+            )
+        self._check(len(layers))
+        return layers
+
+    @property
+    def vectors(self) -> Floats2d:
+        """RETURNS (Floats2d): (n_tokens, width): the component's mix of the layers."""
+        data = self._data()
+        if data["vectors"] is not None:
+            self._check(len(data["vectors"]))
+            return data["vectors"]
+        return self.mixed(slice(0, len(self.doc)))
+
+    def mixed(self, tokens: slice) -> Floats2d:
+        """RETURNS (Floats2d): The vectors of some tokens."""
+        data = self._data()
+        if data["vectors"] is not None:
+            return self.vectors[tokens]
+        layers = self.layers[tokens]
+        xp = get_array_module(layers)
+        shares = xp.asarray(data["mix"], dtype=layers.dtype)
+        return (layers * shares[:, None]).sum(axis=1)
+
+    def _data(self) -> ElmoData:
+        data = get_data(self.doc)
+        if data is None:
+            raise ValueError(
+                "this doc has no ELMo vectors; run the 'elmo' component on it (docs "
+                "made by Doc.from_docs, Span.as_doc or DocBin without store_user_data "
+                "lose them)"
+            )
+        return data
+
+    def _check(self, n_rows: int) -> None:
+        if n_rows != len(self.doc):
+            raise ValueError(
+                f"this doc has {len(self.doc)} tokens and ELMo vectors for {n_rows}: "
+                "it was retokenised after 'elmo' ran; retokenise before it, or run the "
+                "component again on the doc"
+            )
+
+
+def _get_view(doc: Doc) -> ElmoView:
+    return ElmoView(doc)
+
+
+def _set_view(doc: Doc, value: Any) -> None:
+    if value is not None:
+        raise ValueError("doc._.elmo can only be set to None, which drops its data")
+    set_data(doc, None)
+
+
+def _get_token(token: Token) -> Floats1d:
+    return ElmoView(token.doc).mixed(slice(token.i, token.i + 1))[0]
+
+
+def _get_token_layers(token: Token) -> Floats2d:
+    return ElmoView(token.doc).layers[token.i]
+
+
+def _get_span(span: Span) -> Floats1d:
+    return ElmoView(span.doc).mixed(slice(span.start, span.end)).mean(axis=0)
+
+
+def install_extensions() -> None:
+    """Make the attributes known to spaCy; again does no harm."""
+    attributes: Dict[Any, Dict[str, Dict[str, Any]]] = {
+        Doc: {"elmo": {"getter": _get_view, "setter": _set_view}},
+        Token: {
+            "elmo": {"getter": _get_token},
+            "elmo_layers": {"getter": _get_token_layers},
+        },
+        Span: {"elmo": {"getter": _get_span}},
+    }
+    for owner, names in attributes.items():
+        for name, access in names.items():
+            if not owner.has_extension(name):
+                owner.set_extension(name, **access)

@@ -1,0 +1,143 @@
+"""Layers of texts that training reads again and again: in memory up to a limit, then
+on disk."""
+
+import os
+import tempfile
+import uuid
+import warnings
+import weakref
+from pathlib import Path
+from typing import Any, BinaryIO, Dict, List, NamedTuple, Optional, Tuple
+
+import numpy as np
+from thinc.api import Ops
+from thinc.types import Floats3d
+
+KEY_BYTES = 16
+INDEX = np.dtype([("key", f"V{KEY_BYTES}"), ("offset", "<i8"), ("n_tokens", "<i8")])
+
+
+class Place(NamedTuple):
+    """Where the layers of a doc lie on disk."""
+
+    path: Path
+    offset: int
+    n_tokens: int
+
+
+class LayerCache:
+    """Keeps arrays (n_tokens, *shape) by a key of KEY_BYTES bytes, for one biLM.
+
+    ops (Ops): Of the arrays.
+    shape (Tuple[int, int]): Layers and width.
+    memory (int): Bytes to keep in memory, on the device of the ops. What comes after
+        goes to disk.
+    folder (Optional[Path]): Where to write. Whatever is kept is written there at once
+        and found again by the next run. None for a temporary folder that takes only
+        what memory does not.
+
+    Two processes may share a folder: each writes files of its own, and reads those
+    that were there when it began.
+    """
+
+    def __init__(
+        self,
+        ops: Ops,
+        shape: Tuple[int, int],
+        *,
+        memory: int,
+        folder: Optional[Path] = None,
+    ) -> None:
+        self.ops = ops
+        self.shape = shape
+        self.free = memory
+        self.persistent = folder is not None
+        self._memory: Dict[bytes, Floats3d] = {}
+        self._disk: Dict[bytes, Place] = {}
+        self._folder = folder
+        self._files: List[BinaryIO] = []
+        self._full = False
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._read_folder(folder)
+
+    def __len__(self) -> int:
+        return len(self._memory.keys() | self._disk.keys())
+
+    @property
+    def n_on_disk(self) -> int:
+        return len(self._disk)
+
+    def get(self, key: bytes) -> Optional[Floats3d]:
+        """RETURNS (Optional[Floats3d]): Not to be changed; None if not there."""
+        layers: Any = self._memory.get(key)
+        if layers is None and key in self._disk:
+            layers = self.ops.asarray(self._load(self._disk[key]))
+            self._keep(key, layers)
+        return layers
+
+    def put(self, key: bytes, layers: Floats3d) -> None:
+        """Keep layers that are not there yet."""
+        kept = self._keep(key, layers)
+        if (self.persistent or not kept) and key not in self._disk:
+            self._write(key, layers)
+
+    def _keep(self, key: bytes, layers: Floats3d) -> bool:
+        if layers.nbytes > self.free:
+            return False
+        self.free -= layers.nbytes
+        self._memory[key] = layers
+        return True
+
+    def _load(self, place: Place) -> Any:
+        count = place.n_tokens * int(np.prod(self.shape))
+        with place.path.open("rb") as file:
+            file.seek(place.offset)
+            array = np.fromfile(file, dtype="<f4", count=count)
+        return array.reshape(place.n_tokens, *self.shape)
+
+    def _write(self, key: bytes, layers: Floats3d) -> None:
+        if self._full:
+            return
+        try:
+            data, index = self._open()
+            offset = data.tell()
+            array = np.ascontiguousarray(self.ops.to_numpy(layers), dtype="<f4")
+            data.write(array.tobytes())
+            data.flush()
+            # Only what is whole gets into the index.
+            entry = np.array([(key, offset, len(layers))], dtype=INDEX)
+            index.write(entry.tobytes())
+            index.flush()
+        except OSError as error:
+            self._full = True
+            warnings.warn(
+                f"elmo: the layer cache cannot be written ({error}); what it does not "
+                "hold is computed each time",
+                stacklevel=2,
+            )
+        else:
+            self._disk[key] = Place(Path(data.name), offset, len(layers))
+
+    def _open(self) -> Tuple[BinaryIO, BinaryIO]:
+        if not self._files:
+            if self._folder is None:
+                temporary = tempfile.TemporaryDirectory(prefix="spacy-elmo-layers-")
+                weakref.finalize(self, temporary.cleanup)
+                self._folder = Path(temporary.name)
+            stem = self._folder / uuid.uuid4().hex
+            for suffix in (".layers", ".index"):
+                self._files.append(stem.with_suffix(suffix).open("wb"))
+                weakref.finalize(self, self._files[-1].close)
+        return self._files[0], self._files[1]
+
+    def _read_folder(self, folder: Path) -> None:
+        token_bytes = int(np.prod(self.shape)) * 4
+        for path in sorted(folder.glob("*.index")):
+            data = path.with_suffix(".layers")
+            size = os.path.getsize(data) if data.exists() else 0
+            n_entries = os.path.getsize(path) // INDEX.itemsize
+            entries = np.fromfile(path, dtype=INDEX, count=n_entries)
+            for key, offset, n_tokens in entries.tolist():
+                if offset >= 0 and offset + n_tokens * token_bytes <= size:
+                    self._disk[bytes(key)] = Place(data, offset, n_tokens)

@@ -1,0 +1,179 @@
+"""ELMo_k = gamma * sum_j s_j h(k,j), with s = softmax(w): layers to vectors."""
+
+from dataclasses import dataclass
+from typing import Any, Callable, List, Optional, Sequence, Tuple
+
+import numpy as np
+from thinc.api import Model, Ops
+from thinc.types import Floats2d, Floats3d
+
+from .types import Layers, MixModelT
+
+NAME = "elmo-mix"
+EPSILON = 1e-5
+
+
+@dataclass
+class MixOptions:
+    """The arguments of ElmoMix that are needed later."""
+
+    layer_norm: bool
+    l2: float
+    fixed: Optional[List[float]]
+    init_weights: Optional[List[float]]
+    init_gamma: float
+
+
+def ElmoMix(
+    *,
+    layer_norm: bool = False,
+    dropout: Optional[float] = None,
+    l2: float = 0.0,
+    fixed: Optional[List[float]] = None,
+    init_weights: Optional[List[float]] = None,
+    init_gamma: float = 1.0,
+) -> MixModelT:
+    """Mix layers with weights that the task learns.
+
+    layer_norm (bool): Bring each layer's vector of each token to mean 0 and variance 1
+        first.
+    dropout (Optional[float]): Dropout of the result in training; None follows the
+        training's own rate.
+    l2 (float): The paper's lambda: l2 * |w|^2 is added to the loss of each batch.
+    fixed (Optional[List[float]]): The s_j themselves, which then are not learned; gamma
+        still is.
+    init_weights (Optional[List[float]]): The w_j to start from; zeros, a plain mean, by
+        default.
+    init_gamma (float): The gamma to start from.
+    """
+    if dropout is not None and not 0 <= dropout < 1:
+        raise ValueError(f"dropout is {dropout}; expected 0 or more and less than 1")
+    if l2 < 0:
+        raise ValueError(f"l2 is {l2}; expected 0 or more")
+    if fixed is not None and init_weights is not None:
+        raise ValueError("found both fixed and init_weights; expected one of them")
+    model: MixModelT = Model(
+        NAME,
+        forward,
+        init=init,
+        dims={"nL": None, "nI": None, "nO": None},
+        params={"w": None, "gamma": None},
+        # Thinc and spaCy set "dropout_rate", and only that, to the training's rate.
+        attrs={"dropout_rate": 0.0} if dropout is None else {"dropout": dropout},
+    )
+    # As an object, which Thinc does not save: these are the config's.
+    model.attrs["mix"] = MixOptions(layer_norm, l2, fixed, init_weights, init_gamma)
+    return model
+
+
+def get_mix(model: MixModelT) -> Tuple[List[float], float]:
+    """RETURNS (Tuple[List[float], float]): The s_j and gamma."""
+    ops = model.ops
+    s = ops.to_numpy(_shares(model)).tolist()
+    return s, float(ops.to_numpy(model.get_param("gamma"))[0])
+
+
+def init(model: MixModelT, X: Optional[Layers] = None, Y: Any = None) -> None:
+    if X is not None and X.data:
+        set_dims(model, X.data[0].shape[1], X.data[0].shape[2])
+    n_layers = model.get_dim("nL")
+    options: MixOptions = model.attrs["mix"]
+    for name in ("fixed", "init_weights"):
+        values = getattr(options, name)
+        if values is not None and len(values) != n_layers:
+            raise ValueError(
+                f"ElmoMix: {name} has {len(values)} numbers; expected {n_layers}, one "
+                "for each layer of the biLM and one for its token vectors"
+            )
+    ops = model.ops
+    start = options.init_weights or [0.0] * n_layers
+    model.set_param("w", ops.asarray1f(start))
+    model.set_param("gamma", ops.asarray1f([options.init_gamma]))
+
+
+def set_dims(model: MixModelT, n_layers: int, width: int) -> None:
+    model.set_dim("nL", n_layers)
+    model.set_dim("nI", width)
+    model.set_dim("nO", width)
+
+
+def forward(
+    model: MixModelT, layers: Layers, is_train: bool
+) -> Tuple[List[Floats2d], Callable[[List[Floats2d]], Optional[List[Floats3d]]]]:
+    ops = model.ops
+    options: MixOptions = model.attrs["mix"]
+    s, gamma = _shares(model), model.get_param("gamma")
+    if not is_train:
+        # A doc at a time: the layers of many docs are large.
+        stacks = [_normalized(ops, h) if options.layer_norm else h for h in layers.data]
+        return [gamma * weighted_sum(s, h) for h in stacks], _no_backprop
+    lengths = [len(h) for h in layers.data]
+    raw = ops.xp.concatenate(layers.data)  # (n_tokens, n_layers, width)
+    h = _normalized(ops, raw) if options.layer_norm else raw
+    mixed = weighted_sum(s, h)  # (n_tokens, width)
+    rate = model.attrs.get("dropout", model.attrs.get("dropout_rate", 0.0))
+    mask = ops.get_dropout_mask(mixed.shape, rate) if rate else None
+    output = gamma * mixed
+    if mask is not None:
+        output *= mask
+
+    def backprop(gradients: List[Floats2d]) -> Optional[List[Floats3d]]:
+        d_output = ops.xp.concatenate(gradients)
+        if mask is not None:
+            d_output = d_output * mask
+        model.inc_grad("gamma", (d_output * mixed).sum().reshape(1))
+        d_mixed = gamma * d_output
+        if options.fixed is None:
+            d_s = ops.xp.stack([(d_mixed * h[:, j]).sum() for j in range(len(s))])
+            w = model.get_param("w")
+            d_w = s * (d_s - (s * d_s).sum()) + 2 * options.l2 * w
+            model.inc_grad("w", d_w.astype(w.dtype))
+        if layers.frozen:
+            return None
+        d_h = d_mixed[:, None, :] * s[None, :, None]
+        if options.layer_norm:
+            d_h = _backprop_normalized(ops, raw, d_h)
+        return _split(d_h, lengths)
+
+    return _split(output, lengths), backprop
+
+
+def weighted_sum(s: Any, h: Any) -> Any:
+    """s: (n_layers,), h: (n_tokens, n_layers, width), arrays or tensors.
+    RETURNS: sum_j s_j h(k,j), (n_tokens, width)."""
+    output = s[0] * h[:, 0]
+    for j in range(1, h.shape[1]):
+        output += s[j] * h[:, j]
+    return output
+
+
+def _shares(model: MixModelT) -> Any:
+    """RETURNS (Floats1d): The s_j."""
+    fixed = model.attrs["mix"].fixed
+    if fixed is not None:
+        return model.ops.asarray1f(fixed)
+    w = model.get_param("w")
+    exp = model.ops.xp.exp(w - w.max())
+    return exp / exp.sum()
+
+
+def _normalized(ops: Ops, h: Any) -> Any:
+    centered = h - h.mean(-1, keepdims=True)
+    return centered / ops.xp.sqrt((centered**2).mean(-1, keepdims=True) + EPSILON)
+
+
+def _backprop_normalized(ops: Ops, h: Any, d: Any) -> Any:
+    centered = h - h.mean(-1, keepdims=True)
+    scale = 1 / ops.xp.sqrt((centered**2).mean(-1, keepdims=True) + EPSILON)
+    y = centered * scale
+    d = d - d.mean(-1, keepdims=True) - y * (d * y).mean(-1, keepdims=True)
+    return d * scale
+
+
+def _split(array: Any, lengths: Sequence[int]) -> List[Any]:
+    ends = np.cumsum(lengths)
+    return [array[end - n : end] for n, end in zip(lengths, ends.tolist())]
+
+
+def _no_backprop(gradients: Any) -> None:
+    return None

@@ -1,0 +1,134 @@
+"""[x_k ; ELMo_k]: any embedding and encoding layers of spaCy with ELMo beside them."""
+
+from typing import Any, Callable, List, Optional, Tuple
+
+from spacy.tokens import Doc
+from thinc.api import Maxout, Model, Ops, with_array
+from thinc.types import Floats2d
+
+from .types import ElmoModelT, MixModelT, Tok2VecModelT
+
+PLACES = ("input", "output", "both")
+
+
+def Tok2VecWithElmo(
+    embed: Tok2VecModelT,
+    encode: Model[Floats2d, Floats2d],
+    elmo: ElmoModelT,
+    mix: MixModelT,
+    where: str = "input",
+    output_mix: Optional[MixModelT] = None,
+) -> Tok2VecModelT:
+    """A tok2vec of spaCy's kind with ELMo in it.
+
+    embed (Model[List[Doc], List[Floats2d]]): x_k of each token.
+    encode (Model[Floats2d, Floats2d]): What makes them contextual.
+    elmo (Model[List[Doc], Layers]): An ElmoListener, or a biLM of its own (ElmoLayers).
+    mix (Model[Layers, List[Floats2d]]): An ElmoMix.
+    where (str): "input": encode reads [x_k ; ELMo_k], through a maxout layer that
+        brings it to the width encode has. "output": the result is [encode(x)_k ;
+        ELMo_k]. "both": both, each with weights of its own.
+    output_mix (Optional[Model]): With "both", the mix at the output; a copy of `mix` by
+        default.
+    """
+    if where not in PLACES:
+        raise ValueError(f"where is {where!r}; expected one of {PLACES}")
+    if output_mix is not None and where != "both":
+        raise ValueError(
+            f"where is {where!r} and output_mix is given; use 'mix' for it"
+        )
+    at_input = mix if where != "output" else None
+    at_output = mix if where == "output" else None
+    if where == "both":
+        at_output = output_mix or mix.copy()
+    refs: List[Tuple[str, Optional[Model]]] = [
+        ("embed", embed),
+        ("elmo", elmo),
+        ("input_mix", at_input),
+        ("reduce", None if at_input is None else _reduction(encode)),
+        ("encode", with_array(encode, pad=encode.attrs.get("receptive_field", 0))),
+        ("output_mix", at_output),
+    ]
+    model: Tok2VecModelT = Model(
+        "tok2vec_with_elmo",
+        forward,
+        init=init,
+        dims={"nO": None},
+        layers=[layer for _, layer in refs if layer is not None],
+        refs={},
+    )
+    for name, layer in refs:
+        model.set_ref(name, layer)
+    return model
+
+
+def _reduction(encode: Model) -> Model[List[Floats2d], List[Floats2d]]:
+    # The encoders of spaCy put out what they read, of one width.
+    width = encode.maybe_get_dim("nI") or encode.get_dim("nO")
+    return with_array(Maxout(nO=width, nP=3, dropout=0.0, normalize=True))
+
+
+def init(model: Tok2VecModelT, X: Optional[List[Doc]] = None, Y: Any = None) -> None:
+    embed, elmo, encode = (model.get_ref(name) for name in ("embed", "elmo", "encode"))
+    embed.initialize(X=X)
+    elmo.initialize(X=X)
+    for name in ("input_mix", "output_mix"):
+        mix = model.maybe_get_ref(name)
+        if mix is not None:
+            width = elmo.get_dim("nO")
+            for dim, size in (("nL", elmo.get_dim("nL")), ("nI", width), ("nO", width)):
+                mix.set_dim(dim, size)
+            mix.initialize()
+    # Only the widths matter to what follows.
+    width = embed.get_dim("nO")
+    reduce = model.maybe_get_ref("reduce")
+    if reduce is not None:
+        reduce.initialize(X=[model.ops.alloc2f(1, width + elmo.get_dim("nO"))])
+        width = reduce.get_dim("nO")
+    encode.initialize(X=[model.ops.alloc2f(1, width)])
+    width = encode.get_dim("nO")
+    if model.maybe_get_ref("output_mix") is not None:
+        width += elmo.get_dim("nO")
+    model.set_dim("nO", width)
+
+
+def forward(
+    model: Tok2VecModelT, docs: List[Doc], is_train: bool
+) -> Tuple[List[Floats2d], Callable[[List[Floats2d]], List[Doc]]]:
+    embed, elmo, encode = (model.get_ref(name) for name in ("embed", "elmo", "encode"))
+    input_mix, reduce = model.maybe_get_ref("input_mix"), model.maybe_get_ref("reduce")
+    output_mix = model.maybe_get_ref("output_mix")
+    ops = model.ops
+
+    x, bp_embed = embed(docs, is_train)
+    layers, bp_elmo = elmo(docs, is_train)
+    embed_width = x[0].shape[1] if x else 0
+    if input_mix is not None and reduce is not None:
+        at_input, bp_input_mix = input_mix(layers, is_train)
+        x, bp_reduce = reduce(_concat(ops, x, at_input), is_train)
+    y, bp_encode = encode(x, is_train)
+    encode_width = y[0].shape[1] if y else 0
+    if output_mix is not None:
+        at_output, bp_output_mix = output_mix(layers, is_train)
+        y = _concat(ops, y, at_output)
+
+    def backprop(d_y: List[Floats2d]) -> List[Doc]:
+        d_layers = []
+        if output_mix is not None:
+            d_layers.append(bp_output_mix([d[:, encode_width:] for d in d_y]))
+            d_y = [ops.as_contig(d[:, :encode_width]) for d in d_y]
+        d_x = bp_encode(d_y)
+        if input_mix is not None:
+            d_x = bp_reduce(d_x)
+            d_layers.append(bp_input_mix([d[:, embed_width:] for d in d_x]))
+            d_x = [ops.as_contig(d[:, :embed_width]) for d in d_x]
+        if not layers.frozen:
+            bp_elmo([sum(parts[1:], parts[0]) for parts in zip(*d_layers)])
+        return bp_embed(d_x)
+
+    return y, backprop
+
+
+def _concat(ops: Ops, x: List[Floats2d], elmo: List[Floats2d]) -> List[Floats2d]:
+    """RETURNS (List[Floats2d]): [x_k ; ELMo_k] for each doc."""
+    return [ops.xp.concatenate(pair, axis=1) for pair in zip(x, elmo)]
