@@ -37,16 +37,31 @@ def _read_plain(path: Path) -> Iterator[list[str]]:
             yield line.split()
 
 
+def read_tagged(path: Path, *, count: int) -> list[tuple[list[str], list[str]]]:
+    """RETURNS: Words and universal tags of the first sentences of a CoNLL-U file."""
+    sentences = []
+    for rows in _read_rows(path):
+        if len(sentences) == count:
+            break
+        sentences.append(([row[1] for row in rows], [row[3] for row in rows]))
+    return sentences
+
+
 def _read_conllu(path: Path) -> Iterator[list[str]]:
-    """Word forms; ranges (`3-4`) and empty nodes (`5.1`) are left out."""
-    sentence: list[str] = []
+    for rows in _read_rows(path):
+        yield [row[1] for row in rows]
+
+
+def _read_rows(path: Path) -> Iterator[list[list[str]]]:
+    """The columns of the words; ranges (`3-4`) and empty nodes (`5.1`) are left out."""
+    rows: list[list[str]] = []
     with path.open(encoding="utf8") as lines:
         for line in lines:
             columns = line.rstrip("\n").split("\t")
             if columns[0].isdigit():
-                sentence.append(columns[1])
-            elif not line.strip() and sentence:
-                yield sentence
-                sentence = []
-    if sentence:
-        yield sentence
+                rows.append(columns)
+            elif not line.strip() and rows:
+                yield rows
+                rows = []
+    if rows:
+        yield rows

@@ -64,7 +64,7 @@ def build_elmo_mix_v1(
 
 def build_tok2vec_with_elmo_v1(
     embed: Model[List[Doc], List[Floats2d]],
-    encode: Model[Floats2d, Floats2d],
+    encode: Model[List[Floats2d], List[Floats2d]],
     elmo: Model,
     mix: Model,
     where: Literal["input", "output", "both"] = "input",

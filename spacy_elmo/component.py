@@ -126,7 +126,7 @@ class Elmo(TrainablePipe):
         self._cache: Optional[LayerCache] = None
         self._cache_weights = ""
         # Layers that docs do not keep, for the components that come next.
-        self._recent: OrderedDict[bytes, Floats3d] = OrderedDict()
+        self._recent: OrderedDict[Tuple[str, bytes], Floats3d] = OrderedDict()
         self._n_recent = 2
         self._hand_over: Optional[HandOver] = None
         self._losses: Dict[str, float] = {}
@@ -137,6 +137,8 @@ class Elmo(TrainablePipe):
         # Without what belongs to a moment of this process.
         state = {"cfg": self.cfg, "mix": self.mix, "storage": self.storage}
         state["listener_map"] = self.listener_map
+        if hasattr(self, "error_handler"):
+            state["error_handler"] = self.error_handler
         return Elmo, (self.vocab, self.model, self.name), state
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
@@ -191,16 +193,23 @@ class Elmo(TrainablePipe):
                 self._begin(docs)
             assert self._hand_over is not None
             return self._hand_over.take(docs)
-        cached = self.storage.cache_layers == "always" and self._frozen
-        return Layers(self._find_layers(docs, cached=cached)), _no_backprop
+        return Layers(self._find_layers(docs, cached=self._caches(docs))), _no_backprop
+
+    def _caches(self, docs: List[Doc]) -> bool:
+        """RETURNS (bool): Whether predictions for docs go through the cache. In
+        training, components may predict what later ones learn from."""
+        learning = self._hand_over is not None and self._hand_over.has(docs)
+        wanted = ("training", "always") if learning else ("always",)
+        return self._frozen and self.storage.cache_layers in wanted
 
     # Prediction
 
     def predict(self, docs: Iterable[Doc]) -> List[Output]:
         """RETURNS (List[Output]): What set_annotations takes."""
         ops = self.model.ops
+        docs = list(docs)
         readings = [read_doc(doc, get_settings(self.model)) for doc in docs]
-        if self.storage.cache_layers == "always" and self._frozen:
+        if self._caches(docs):
             shares = ops.asarray1f(self._shares())
             stacks = self._compute(readings, cached=True)
             return [
@@ -227,6 +236,7 @@ class Elmo(TrainablePipe):
             vectors, layers = self._stored(output)
             exact = layers is not None and layers.dtype == "float32"
             data: ElmoData = {
+                "words": doc.to_array("ORTH"),
                 "key": output.reading.key,
                 "bounds": output.reading.bounds,
                 "stateful": output.reading.stateful,
@@ -236,10 +246,12 @@ class Elmo(TrainablePipe):
                 "vectors": None if exact else vectors,
             }
             doc.tensor = vectors
+            for name in ("vector", "vector_norm"):
+                setattr(doc, name, None)  # so that they follow the tensor
             set_data(doc, data)
             if self.listener_map and output.layers is not layers:
                 assert output.layers is not None
-                self._recent[data["key"]] = output.layers
+                self._recent[data["weights"], data["key"]] = output.layers
         while len(self._recent) > self._n_recent:
             self._recent.popitem(last=False)
 
@@ -299,11 +311,16 @@ class Elmo(TrainablePipe):
 
     def _recall(self, doc: Doc) -> Tuple[Reading, Optional[Floats3d]]:
         data = get_data(doc)
-        if data is not None and data["weights"] == self._shim.fingerprint:
+        settings = get_settings(self.model)
+        if (
+            data is not None
+            and data["weights"] == self._shim.fingerprint
+            and data["stateful"] == settings.stateful
+        ):
             # Sentence boundaries may have been set since: read it as it was.
             reading = reread_doc(doc, data["bounds"], data["stateful"])
             if reading is not None and reading.key == data["key"]:
-                layers = self._recent.get(data["key"])
+                layers = self._recent.get((data["weights"], data["key"]))
                 if layers is None:
                     layers = data["layers"]
                     if layers is not None and layers.dtype != "float32":
@@ -311,7 +328,7 @@ class Elmo(TrainablePipe):
                 if layers is not None:
                     layers = self.model.ops.asarray3f(layers)
                 return reading, layers
-        return read_doc(doc, get_settings(self.model)), None
+        return read_doc(doc, settings), None
 
     def _compute(self, readings: List[Reading], *, cached: bool) -> List[Floats3d]:
         """RETURNS (List[Floats3d]): Layers, from the cache or for the cache."""
@@ -361,7 +378,7 @@ class Elmo(TrainablePipe):
         losses.setdefault(self.name, 0.0)
         self._losses = losses
         self._end()
-        if self.listener_map:
+        if self.listener_map and examples:
             self._begin([example.predicted for example in examples])
         return losses
 

@@ -16,6 +16,7 @@ KEY: Any = ("._.", "elmo_data", None, None)
 class ElmoData(TypedDict):
     """Plain values and arrays, so that docs can be saved and read anywhere.
 
+    words: The ORTH of each token, (n_tokens,).
     key: The words and how they were cut into segments (Reading.key).
     bounds, stateful: How they were cut (Reading).
     weights: The fingerprint of the biLM.
@@ -24,6 +25,7 @@ class ElmoData(TypedDict):
     vectors: (n_tokens, width), or None where they can be made from the layers.
     """
 
+    words: np.ndarray
     key: bytes
     bounds: np.ndarray
     stateful: bool
@@ -61,35 +63,35 @@ class ElmoView:
     def layers(self) -> Floats3d:
         """RETURNS (Floats3d): (n_tokens, n_layers + 1, width): layer 0 is the word by
         itself, the last is the top. Whitespace has zeros."""
-        layers = self._data()["layers"]
+        return self.layers_of(slice(0, len(self.doc)))
+
+    @property
+    def vectors(self) -> Floats2d:
+        """RETURNS (Floats2d): (n_tokens, width): the component's mix of the layers."""
+        return self.vectors_of(slice(0, len(self.doc)))
+
+    def layers_of(self, tokens: slice) -> Floats3d:
+        """RETURNS (Floats3d): The layers of some tokens."""
+        layers = self._data(tokens)["layers"]
         if layers is None:
             raise ValueError(
                 "the layers of this doc were not kept; set store_layers of the 'elmo' "
                 "component to 'device' or 'cpu'"
             )
-        self._check(len(layers))
-        return layers
+        return layers[tokens]
 
-    @property
-    def vectors(self) -> Floats2d:
-        """RETURNS (Floats2d): (n_tokens, width): the component's mix of the layers."""
-        data = self._data()
-        if data["vectors"] is not None:
-            self._check(len(data["vectors"]))
-            return data["vectors"]
-        return self.mixed(slice(0, len(self.doc)))
-
-    def mixed(self, tokens: slice) -> Floats2d:
+    def vectors_of(self, tokens: slice) -> Floats2d:
         """RETURNS (Floats2d): The vectors of some tokens."""
-        data = self._data()
+        data = self._data(tokens)
         if data["vectors"] is not None:
-            return self.vectors[tokens]
-        layers = self.layers[tokens]
+            return data["vectors"][tokens]
+        layers = self.layers_of(tokens)
         xp = get_array_module(layers)
         shares = xp.asarray(data["mix"], dtype=layers.dtype)
         return (layers * shares[:, None]).sum(axis=1)
 
-    def _data(self) -> ElmoData:
+    def _data(self, tokens: slice) -> ElmoData:
+        """RETURNS (ElmoData): What is true of some tokens of the doc."""
         data = get_data(self.doc)
         if data is None:
             raise ValueError(
@@ -97,15 +99,14 @@ class ElmoView:
                 "made by Doc.from_docs, Span.as_doc or DocBin without store_user_data "
                 "lose them)"
             )
-        return data
-
-    def _check(self, n_rows: int) -> None:
-        if n_rows != len(self.doc):
+        then, now = data["words"], [token.orth for token in self.doc[tokens]]
+        if len(then) != len(self.doc) or then[tokens].tolist() != now:
             raise ValueError(
-                f"this doc has {len(self.doc)} tokens and ELMo vectors for {n_rows}: "
-                "it was retokenised after 'elmo' ran; retokenise before it, or run the "
-                "component again on the doc"
+                f"this doc was retokenised after 'elmo' ran: it has {len(self.doc)} "
+                f"tokens and ELMo vectors for {len(then)} others; retokenise before "
+                "'elmo', or run the component again on the doc"
             )
+        return data
 
 
 def _get_view(doc: Doc) -> ElmoView:
@@ -119,15 +120,16 @@ def _set_view(doc: Doc, value: Any) -> None:
 
 
 def _get_token(token: Token) -> Floats1d:
-    return ElmoView(token.doc).mixed(slice(token.i, token.i + 1))[0]
+    return ElmoView(token.doc).vectors_of(slice(token.i, token.i + 1))[0]
 
 
 def _get_token_layers(token: Token) -> Floats2d:
-    return ElmoView(token.doc).layers[token.i]
+    return ElmoView(token.doc).layers_of(slice(token.i, token.i + 1))[0]
 
 
 def _get_span(span: Span) -> Floats1d:
-    return ElmoView(span.doc).mixed(slice(span.start, span.end)).mean(axis=0)
+    vectors = ElmoView(span.doc).vectors_of(slice(span.start, span.end))
+    return vectors.sum(axis=0) / max(len(vectors), 1)
 
 
 def install_extensions() -> None:

@@ -9,6 +9,7 @@ from thinc.api import Model
 from torch import Tensor
 
 from .arrays import to_array
+from .bilm.devices import to_device
 from .mix import weighted_sum
 from .reader import Rows, read_docs
 from .segments import Reading, read_doc
@@ -116,7 +117,7 @@ def read_vectors(
         new_layers(model, reading) if keep_layers else None for reading in readings
     ]
 
-    s = torch.tensor(list(shares), device=bilm.device)
+    s = to_device(torch.tensor(list(shares)), bilm.device)
 
     def take(doc: int, rows: Rows, layers: Tensor) -> None:
         vectors[doc][rows] = weighted_sum(s, layers)

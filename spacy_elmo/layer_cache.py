@@ -6,6 +6,8 @@ import tempfile
 import uuid
 import warnings
 import weakref
+import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Dict, List, NamedTuple, Optional, Tuple
 
@@ -14,15 +16,23 @@ from thinc.api import Ops
 from thinc.types import Floats3d
 
 KEY_BYTES = 16
-INDEX = np.dtype([("key", f"V{KEY_BYTES}"), ("offset", "<i8"), ("n_tokens", "<i8")])
+INDEX = np.dtype(
+    [
+        ("key", f"V{KEY_BYTES}"),
+        ("offset", "<i8"),
+        ("n_tokens", "<i8"),
+        ("checksum", "<u4"),
+    ]
+)
 
 
 class Place(NamedTuple):
-    """Where the layers of a doc lie on disk."""
+    """Where the layers of a doc lie on disk, and a checksum of key and bytes."""
 
     path: Path
     offset: int
     n_tokens: int
+    checksum: int
 
 
 class LayerCache:
@@ -57,6 +67,7 @@ class LayerCache:
         self._folder = folder
         self._files: List[BinaryIO] = []
         self._full = False
+        self._token_bytes = 4 * int(np.prod(shape))
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
             self._read_folder(folder)
@@ -72,8 +83,10 @@ class LayerCache:
         """RETURNS (Optional[Floats3d]): Not to be changed; None if not there."""
         layers: Any = self._memory.get(key)
         if layers is None and key in self._disk:
-            layers = self.ops.asarray(self._load(self._disk[key]))
-            self._keep(key, layers)
+            array = self._load(key)
+            if array is not None:
+                layers = self.ops.asarray(array)
+                self._keep(key, layers)
         return layers
 
     def put(self, key: bytes, layers: Floats3d) -> None:
@@ -89,11 +102,19 @@ class LayerCache:
         self._memory[key] = layers
         return True
 
-    def _load(self, place: Place) -> Any:
-        count = place.n_tokens * int(np.prod(self.shape))
-        with place.path.open("rb") as file:
-            file.seek(place.offset)
-            array = np.fromfile(file, dtype="<f4", count=count)
+    def _load(self, key: bytes) -> Any:
+        """RETURNS: None, and no longer known, if it is not what was written."""
+        place = self._disk[key]
+        try:
+            with place.path.open("rb") as file:
+                file.seek(place.offset)
+                count = place.n_tokens * self._token_bytes // 4
+                array = np.fromfile(file, dtype="<f4", count=count)
+        except OSError:
+            array = None
+        if array is None or _checksum(key, array) != place.checksum:
+            del self._disk[key]
+            return None
         return array.reshape(place.n_tokens, *self.shape)
 
     def _write(self, key: bytes, layers: Floats3d) -> None:
@@ -106,18 +127,22 @@ class LayerCache:
             data.write(array.tobytes())
             data.flush()
             # Only what is whole gets into the index.
-            entry = np.array([(key, offset, len(layers))], dtype=INDEX)
-            index.write(entry.tobytes())
+            checksum = _checksum(key, array)
+            place = Place(Path(data.name), offset, len(layers), checksum)
+            index.write(np.array([(key, *place[1:])], dtype=INDEX).tobytes())
             index.flush()
         except OSError as error:
             self._full = True
+            for file in self._files:
+                with suppress(OSError):  # of what could not be written
+                    file.close()
             warnings.warn(
                 f"elmo: the layer cache cannot be written ({error}); what it does not "
                 "hold is computed each time",
                 stacklevel=2,
             )
         else:
-            self._disk[key] = Place(Path(data.name), offset, len(layers))
+            self._disk[key] = place
 
     def _open(self) -> Tuple[BinaryIO, BinaryIO]:
         if not self._files:
@@ -132,12 +157,17 @@ class LayerCache:
         return self._files[0], self._files[1]
 
     def _read_folder(self, folder: Path) -> None:
-        token_bytes = int(np.prod(self.shape)) * 4
         for path in sorted(folder.glob("*.index")):
             data = path.with_suffix(".layers")
             size = os.path.getsize(data) if data.exists() else 0
             n_entries = os.path.getsize(path) // INDEX.itemsize
             entries = np.fromfile(path, dtype=INDEX, count=n_entries)
-            for key, offset, n_tokens in entries.tolist():
-                if offset >= 0 and offset + n_tokens * token_bytes <= size:
-                    self._disk[bytes(key)] = Place(data, offset, n_tokens)
+            for key, offset, n_tokens, checksum in entries.tolist():
+                end = offset + n_tokens * self._token_bytes
+                if 0 <= offset <= end <= size:
+                    place = Place(data, offset, n_tokens, checksum)
+                    self._disk[bytes(key)] = place
+
+
+def _checksum(key: bytes, array: np.ndarray) -> int:
+    return zlib.crc32(array.tobytes(), zlib.crc32(key))

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from .bilm import BiLM
+from .bilm.devices import to_device
 from .bilm.packing import plan
 from .bilm.state import State
 from .segments import Reading
@@ -92,7 +93,7 @@ def read_docs_with_gradient(
                 index[piece.doc][piece.tokens] = n_rows + number * n_steps + steps
             parts.append(layers.reshape(-1, n_layers, width))
             n_rows += len(parts[-1])
-    rows = torch.from_numpy(np.concatenate(index)).to(bilm.device)
+    rows = to_device(np.concatenate(index), bilm.device)
     found = torch.cat(parts).index_select(0, rows)
     return list(found.split([reading.n_tokens for reading in readings]))
 
@@ -143,4 +144,4 @@ def _rows(tokens: np.ndarray, like: Tensor) -> Rows:
     first, last = int(tokens[0]), int(tokens[-1]) + 1
     if last - first == len(tokens):
         return slice(first, last)
-    return torch.from_numpy(tokens).to(like.device)
+    return to_device(tokens, like.device)

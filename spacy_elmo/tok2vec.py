@@ -13,7 +13,7 @@ PLACES = ("input", "output", "both")
 
 def Tok2VecWithElmo(
     embed: Tok2VecModelT,
-    encode: Model[Floats2d, Floats2d],
+    encode: Model[List[Floats2d], List[Floats2d]],
     elmo: ElmoModelT,
     mix: MixModelT,
     where: str = "input",
@@ -22,7 +22,8 @@ def Tok2VecWithElmo(
     """A tok2vec of spaCy's kind with ELMo in it.
 
     embed (Model[List[Doc], List[Floats2d]]): x_k of each token.
-    encode (Model[Floats2d, Floats2d]): What makes them contextual.
+    encode (Model[List[Floats2d], List[Floats2d]]): What makes them contextual: whatever
+        spacy.Tok2Vec.v2 takes.
     elmo (Model[List[Doc], Layers]): An ElmoListener, or a biLM of its own (ElmoLayers).
     mix (Model[Layers, List[Floats2d]]): An ElmoMix.
     where (str): "input": encode reads [x_k ; ELMo_k], through a maxout layer that
@@ -46,7 +47,7 @@ def Tok2VecWithElmo(
         ("elmo", elmo),
         ("input_mix", at_input),
         ("reduce", None if at_input is None else _reduction(encode)),
-        ("encode", with_array(encode, pad=encode.attrs.get("receptive_field", 0))),
+        ("encode", _of_lists(encode)),
         ("output_mix", at_output),
     ]
     model: Tok2VecModelT = Model(
@@ -60,6 +61,15 @@ def Tok2VecWithElmo(
     for name, layer in refs:
         model.set_ref(name, layer)
     return model
+
+
+def _of_lists(encode: Model) -> Model[List[Floats2d], List[Floats2d]]:
+    # Docs stay apart: a window or an LSTM must not reach into the next one. The first
+    # version of spaCy's MaxoutWindowEncoder takes one array and says how to pad it.
+    receptive_field = encode.attrs.get("receptive_field")
+    if receptive_field is None:
+        return encode
+    return with_array(encode, pad=receptive_field)
 
 
 def _reduction(encode: Model) -> Model[List[Floats2d], List[Floats2d]]:

@@ -7,12 +7,14 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence
+from torch.nn.utils.rnn import PackedSequence
 
 from .config import CharsConfig
+from .devices import to_device
 from .encoders import Key, Lexicon, TokenEncoder, n_rows, row_width
 from .errors import LexiconError
 from .layers import CharCNN
+from .packing import Packing
 
 BEGIN, END, UNKNOWN, PADDING = "<bos>", "<eos>", "<oov>", "<pad>"
 # The program that trained these models takes the two word boundaries for each other.
@@ -70,7 +72,8 @@ class CharEncoder(TokenEncoder):
         chars = self.chars(ids[:, 1:])
         if self.word_table is None:
             return chars
-        return torch.cat([F.embedding(ids[:, 0], self.word_table), chars], 1)
+        rows = to_device(ids[:, 0], self.word_table.device)
+        return torch.cat([F.embedding(rows, self.word_table), chars], 1)
 
     def cost(self, key: Key) -> int:
         return len(str(key)) if self.chars.cnn is not None else len(str(key[1]))  # type: ignore[index]
@@ -143,15 +146,22 @@ class CharReader(nn.Module):
     def forward(self, ids: Tensor) -> Tensor:
         if self.cnn is not None:
             return self.cnn(ids)
-        width = (ids.shape[1] - 2) // 2
+        # The layout is worked out on the host, where ids are: a copy only if they are
+        # not. Both words of a key have the key's length.
+        directions, chars = ids[:, :2].cpu(), ids[:, 2:].cpu().chunk(2, 1)
+        packing = Packing(range(len(ids)), (chars[0] >= 0).sum(1).tolist())
+        ranked = torch.tensor(packing.rows)  # the key at each place, longest first
+        places = ranked.argsort()
         halves = []
         for side in (0, 1):
-            chars = ids[:, 2 + side * width : 2 + (side + 1) * width]
-            embedded = F.embedding(chars.clamp(min=0), self.embedding)
-            lengths = (chars >= 0).sum(1).cpu()
-            packed = pack_padded_sequence(embedded, lengths, True, False)
+            flat = chars[side][ranked]
+            steps = flat[flat >= 0][packing.order[0]]
+            x = F.embedding(to_device(steps, self.embedding.device), self.embedding)
+            packed = PackedSequence(x, torch.tensor(packing.active))
             _, (last, _) = self.lstm(packed)  # (2, n_keys, char_dim)
-            halves.append(last[ids[:, side], torch.arange(len(ids))])
+            own = torch.stack([directions[:, side], places])
+            direction, place = to_device(own, last.device)
+            halves.append(last[direction, place])
         return torch.cat(halves, 1)  # (n_keys, 2 * char_dim)
 
 

@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .config import BYTE_ROWS, BytesConfig, CharsConfig, WordsConfig
+from .devices import to_device
 from .errors import LexiconError
 from .layers import CharCNN, Linear
 
@@ -57,13 +58,18 @@ class TokenEncoder(nn.Module):
         from call to call, the vectors do not depend on it."""
         raise NotImplementedError
 
-    def forward(self, ids: Tensor) -> Tensor:
-        """ids as `encode` gives them to vectors (n_keys, output_dim)."""
-        x = self.features(ids)
+    def forward(self, *groups: Tensor) -> Tensor:
+        """ids as `encode` gives them, on the host, in one piece or several, to vectors
+        (n_keys, output_dim) on the encoder's device."""
+        x = self.grouped_features(groups)
         return x if self.projection is None else self.projection(x)
 
-    def features(self, ids: Tensor) -> Tensor:
+    def grouped_features(self, groups: Sequence[Tensor]) -> Tensor:
         """ids to what the projection reads, (n_keys, n_features)."""
+        return torch.cat([self.features(ids) for ids in groups])
+
+    def features(self, ids: Tensor) -> Tensor:
+        """The same for one piece."""
         raise NotImplementedError
 
     def cost(self, key: Key) -> int:
@@ -113,8 +119,8 @@ class ByteEncoder(TokenEncoder):
         # Lone surrogates have no UTF-8 form; published models were trained without.
         return str(key).encode("utf-8", "ignore")[: self.max_chars - 2]
 
-    def features(self, ids: Tensor) -> Tensor:
-        return self.cnn(ids)
+    def grouped_features(self, groups: Sequence[Tensor]) -> Tensor:
+        return self.cnn(*groups)
 
     def cost(self, key: Key) -> int:
         return len(self._bytes(key))
@@ -169,7 +175,7 @@ class WordEncoder(TokenEncoder):
         return torch.tensor(ids, dtype=torch.int64).view(len(keys), 1)
 
     def features(self, ids: Tensor) -> Tensor:
-        return F.embedding(ids[:, 0], self.table)
+        return F.embedding(to_device(ids[:, 0], self.table.device), self.table)
 
 
 def n_rows(symbols: Dict[str, int]) -> int:

@@ -12,6 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from .devices import to_device
+
 
 def _new(*shape: int) -> nn.Parameter:
     return nn.Parameter(torch.empty(*shape))
@@ -83,23 +85,25 @@ class CharCNN(nn.Module):
                 nn.init.normal_(weight, 0.0, math.sqrt(1.0 / weight.shape[0]))
             nn.init.zeros_(bias)
 
-    def forward(self, ids: Tensor) -> Tensor:
-        x = self.convolve(ids)
+    def forward(self, *groups: Tensor) -> Tensor:
+        """groups (Tensor): The ids, in one piece or in several of different length."""
+        x = torch.cat([self.convolve(ids) for ids in groups])
         for highway in self.highways:
             x = highway(x)
         return x
 
     def convolve(self, ids: Tensor) -> Tensor:
         n_words, length = ids.shape
+        ids = to_device(ids, self.embedding.device)
         chars = F.embedding(ids, self.embedding)  # (n_words, length, char_dim)
         features = []
         for (width, number), weight, bias in zip(
             self.filters, self.weights, self.biases
         ):
             n_windows = length - width + 1
-            windows = chars.unfold(1, width, 1).transpose(2, 3)
-            flat = windows.reshape(n_words * n_windows, -1)  # (.., width * char_dim)
-            found = (flat @ weight).view(n_words, n_windows, number).amax(1)
+            shifted = [chars[:, k : k + n_windows] for k in range(width)]
+            flat = torch.cat(shifted, 2).flatten(0, 1)  # (.., width * char_dim)
+            found = (flat @ weight).view(n_words, n_windows, number).max(1).values
             features.append(found + bias)
         return self.activation(torch.cat(features, 1))  # (n_words, n_features)
 

@@ -2,17 +2,20 @@
 
 Each gives `loss(hidden, targets)`, the summed negative log likelihood to train on (an
 estimate, where the layer samples), and `log_probs(hidden, targets)`, the exact natural
-logarithm of each target's probability. hidden is (n, proj), targets (n,)."""
+logarithm of each target's probability. hidden is (n, proj), targets (n,), on the device
+or on the host: the adaptive layer reads them on the host, and would wait for a GPU."""
 
 import math
 from typing import Any, Iterator, List, Tuple, Union
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from .config import SoftmaxConfig
+from .devices import to_device
 
 MAX_LOGITS = 2**24  # logits held at a time: 64 MB
 WORDS_AT_A_TIME = 2**16
@@ -36,8 +39,12 @@ class FullSoftmax(nn.Module):
         return -self.log_probs(hidden, targets).sum()
 
     def log_probs(self, hidden: Tensor, targets: Tensor) -> Tensor:
-        own = (hidden * self.weight[targets]).sum(1) + self.bias[targets]  # (n,)
-        return own - self.log_total(hidden)
+        return self._own(hidden, targets) - self.log_total(hidden)
+
+    def _own(self, hidden: Tensor, targets: Tensor) -> Tensor:
+        """The logits of the targets, (n,)."""
+        targets = to_device(targets, hidden.device)
+        return (hidden * self.weight[targets]).sum(1) + self.bias[targets]
 
     def log_total(self, hidden: Tensor) -> Tensor:
         """The logarithm of the sum of all words' exponentials, (n,)."""
@@ -50,6 +57,7 @@ class FullSoftmax(nn.Module):
                 self.weight[words],
                 self.bias[words],
                 use_reentrant=False,
+                preserve_rng_state=False,  # nothing is drawn here
             )
             if words.start:
                 part = torch.logaddexp(totals.pop(), part)
@@ -79,8 +87,9 @@ class SampledSoftmax(FullSoftmax):
         self.n_samples = config.n_samples
 
     def loss(self, hidden: Tensor, targets: Tensor) -> Tensor:
-        sample, n_tries = self.draw(targets.device)
-        own = (hidden * self.weight[targets]).sum(1) + self.bias[targets]
+        targets = to_device(targets, hidden.device)
+        sample, n_tries = self.draw(hidden.device)
+        own = self._own(hidden, targets)
         own = own - self.log_expected_count(targets, n_tries)  # (n,)
         others = torch.addmm(self.bias[sample], hidden, self.weight[sample].t())
         others = others - self.log_expected_count(sample, n_tries)  # (n, n_samples)
@@ -105,7 +114,8 @@ class SampledSoftmax(FullSoftmax):
             if len(first) >= self.n_samples:
                 last = int(first[self.n_samples - 1])
                 n_tries += last + 1 - len(found)
-                return seen[first[: self.n_samples]].to(device), n_tries
+                sample = seen[first[: self.n_samples]]
+                return to_device(sample, device or "cpu"), n_tries
             found = seen[first]
             n_tries += size
 
@@ -127,7 +137,8 @@ def _first_places(values: Tensor) -> Tensor:
 
 
 class AdaptiveSoftmax(nn.Module):
-    """Rare words in clusters with smaller vectors (Grave et al. 2017); torch's own."""
+    """Rare words in clusters with smaller vectors (Grave et al. 2017); torch's own, but
+    for the forward pass, which asks the device in which cluster each target is."""
 
     def __init__(self, config: SoftmaxConfig, projection_dim: int) -> None:
         super().__init__()
@@ -147,7 +158,30 @@ class AdaptiveSoftmax(nn.Module):
     def log_probs(self, hidden: Tensor, targets: Tensor) -> Tensor:
         if not len(targets):
             return hidden.new_zeros(0)
-        return self.softmax(hidden, targets).output
+        words = targets.cpu().numpy()
+        if words.min() < 0 or words.max() >= self.n_words:
+            raise ValueError(
+                f"found targets from {words.min()} to {words.max()}; expected words "
+                f"from 0 to {self.n_words - 1}"
+            )
+        cutoffs = self.softmax.cutoffs[:-1]
+        cluster = np.searchsorted(cutoffs, words, side="right")  # 0 is the head
+        # The head has a place for each of its words and one for each other cluster.
+        place = np.where(cluster, cutoffs[0] + cluster - 1, words)
+        out = _log_probs(self.softmax.head(hidden), place)
+        for number, (start, tail) in enumerate(zip(cutoffs, self.softmax.tail), 1):
+            found = np.flatnonzero(cluster == number)
+            if len(found):
+                rows = to_device(found, hidden.device)
+                inside = _log_probs(tail(hidden[rows]), words[found] - start)
+                out = out.index_add(0, rows, inside)
+        return out
+
+
+def _log_probs(logits: Tensor, words: np.ndarray) -> Tensor:
+    """The logarithm of the probability of one word a row, (n,)."""
+    index = to_device(words, logits.device)[:, None]
+    return F.log_softmax(logits, 1).gather(1, index)[:, 0]
 
 
 def default_cutoffs(n_words: int) -> List[int]:

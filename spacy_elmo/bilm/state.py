@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from .config import LSTMConfig
+from .devices import to_device
 
 
 class State(NamedTuple):
@@ -29,14 +30,17 @@ class State(NamedTuple):
 
     def take(self, rows: Sequence[int]) -> "State":
         """RETURNS (State): A copy of some rows."""
-        chosen = torch.tensor(rows, dtype=torch.int64, device=self.h.device)
+        chosen = self._index(rows)
         return State(self.h[:, :, chosen], self.c[:, :, chosen])
 
     def put(self, rows: Sequence[int], other: "State") -> None:
         """Overwrite some rows."""
-        chosen = torch.tensor(rows, dtype=torch.int64, device=self.h.device)
+        chosen = self._index(rows)
         self.h[:, :, chosen] = other.h
         self.c[:, :, chosen] = other.c
+
+    def _index(self, rows: Sequence[int]) -> Tensor:
+        return to_device(torch.tensor(rows, dtype=torch.int64), self.h.device)
 
     def resized(self, n_rows: int) -> "State":
         """RETURNS (State): A copy with at least n_rows rows, new ones zero."""

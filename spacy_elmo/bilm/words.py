@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .devices import to_device
 from .encoders import Key, TokenEncoder
 
 CHUNK = 512  # words encoded at a time: enough for a good GEMM, little memory
@@ -74,7 +75,8 @@ class WordCache:
         if needed > len(self._table) or not used:
             room = min(self.max_words, max(needed, 2 * used))
             table = vectors.new_empty(room, vectors.shape[1])
-            table[:used] = self._table[:used]
+            if used:
+                table[:used] = self._table[:used]
             self._table = table
         self._table[used:needed] = vectors
         self._rows.update(zip(new, range(used, needed)))
@@ -89,6 +91,6 @@ class WordCache:
             vectors = self.compute(self.encoder.encode([keys[k] for k in chosen]))
             if out is None:
                 out = vectors.new_empty(len(keys), vectors.shape[1])
-            out[torch.from_numpy(chosen).to(out.device)] = vectors
+            out[to_device(chosen, out.device)] = vectors
         assert out is not None
         return out

@@ -1,26 +1,58 @@
 from pathlib import Path
+from typing import TYPE_CHECKING, Iterator, List, Tuple
 
 from typer import Argument
 from wasabi import msg
 
 from . import app
 
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+    from ..bilm import BiLM
+
 
 @app.command("info")
 def info_cli(
-    source: Path = Argument(..., help="A biLM of any kind: a folder, or an HDF5 file"),
+    source: str = Argument(
+        ...,
+        help="A biLM of any kind (a folder, or an HDF5 file), or a pipeline (a folder, "
+        "or the name of an installed package)",
+    ),
 ) -> None:
-    """Print the sizes of a biLM and what is known of its training."""
+    """Print the sizes of a biLM and what is known of its training, or of a pipeline
+    also the weights s_j and gamma that each task has learned for the layers."""
     from ..bilm.errors import SourceError
     from ..bilm.sources import load_bilm
 
+    if is_pipeline(source):
+        import spacy
+
+        try:
+            nlp = spacy.load(source)
+        except (OSError, ValueError) as error:
+            msg.fail(f"{source}: cannot be loaded as a pipeline: {error}", exits=1)
+        return print_pipeline(source, nlp)
     try:
         bilm = load_bilm(source)
     except SourceError as error:
         msg.fail(str(error), exits=1)
+    print_bilm(source, bilm)
+
+
+def is_pipeline(source: str) -> bool:
+    from spacy.util import is_package
+
+    path = Path(source)
+    if path.exists():
+        return (path / "meta.json").exists() and (path / "config.cfg").exists()
+    return is_package(source)
+
+
+def print_bilm(title: str, bilm: "BiLM") -> None:
     config = bilm.config.to_dict()
     n_weights = sum(weight.numel() for weight in bilm.parameters())
-    msg.divider(str(source))
+    msg.divider(title)
     msg.table(
         {
             "weights": f"{n_weights:,}",
@@ -35,3 +67,45 @@ def info_cli(
         if config[section]:
             msg.divider(section)
             msg.table({key: str(value) for key, value in config[section].items()})
+
+
+def print_pipeline(title: str, nlp: "Language") -> None:
+    from ..component import Elmo
+    from ..elmo_model import get_shim
+
+    components = [(n, pipe) for n, pipe in nlp.components if isinstance(pipe, Elmo)]
+    mixes = list(find_mixes(nlp))
+    if not components and not mixes:
+        msg.fail(f"{title}: found a pipeline without 'elmo'", exits=1)
+    for name, pipe in components:
+        print_bilm(f"{title}: {name}", get_shim(pipe.model).bilm)
+    if not mixes:
+        msg.info("No component of this pipeline reads the layers.")
+        return
+    msg.divider("weights of the layers, from the token vectors to the top")
+    rows = [
+        (task, " ".join(f"{share:.3f}" for share in shares), f"{gamma:.3f}")
+        for task, shares, gamma in mixes
+    ]
+    msg.table(rows, header=("task", "s_j", "gamma"), divider=True)
+
+
+def find_mixes(nlp: "Language") -> Iterator[Tuple[str, List[float], float]]:
+    """YIELDS: The name of a task, its s_j and its gamma, for each mix of a pipeline. A
+    component with ELMo in two places has two."""
+    from thinc.api import Model
+
+    from ..mix import NAME, get_mix
+
+    for name, pipe in nlp.components:
+        model = getattr(pipe, "model", None)
+        if not isinstance(model, Model):
+            continue
+        places = {}
+        for node in model.walk():
+            for place in ("input", "output"):
+                if node.has_ref(f"{place}_mix"):
+                    places[node.get_ref(f"{place}_mix").id] = f"{name} ({place})"
+        for node in model.walk():
+            if node.name == NAME:
+                yield (places.get(node.id, name), *get_mix(node))

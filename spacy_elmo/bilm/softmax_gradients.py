@@ -1,0 +1,126 @@
+"""Losses of the output layers together with their gradients. A loss of training has the
+gradient 1, so that both can be had in one go, without keeping or recomputing logits."""
+
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .softmax import FullSoftmax, SampledSoftmax, Softmax
+
+CHUNK_LOGITS = 2**22  # 16 MB: few enough for the caches, enough for large products
+
+
+class RowGradient(NamedTuple):
+    """The gradient of a few rows of a large table: distinct rows (n,) and values
+    (n, ...)."""
+
+    rows: Tensor
+    values: Tensor
+
+
+Gradient = Union[Tensor, RowGradient]
+Sample = Tuple[Tensor, int]
+
+
+class HeadResult(NamedTuple):
+    """The summed loss of some targets, its gradient with respect to hidden (n, proj),
+    and with respect to the layer's weights, by their names."""
+
+    loss: Tensor
+    d_hidden: Tensor
+    gradients: Dict[str, Gradient]
+
+
+def draw_sample(head: Softmax, device: torch.device) -> Optional[Sample]:
+    """RETURNS (Optional[Sample]): What a sampled layer is to be trained against."""
+    if isinstance(head, SampledSoftmax):
+        return head.draw(device)
+    return None
+
+
+def loss_and_gradients(
+    head: Softmax, hidden: Tensor, targets: Tensor, sample: Optional[Sample]
+) -> HeadResult:
+    """hidden (Tensor): (n, proj). targets (Tensor): (n,)."""
+    if sample is not None:
+        assert isinstance(head, SampledSoftmax)
+        return _sampled(head, hidden, targets, sample)
+    if isinstance(head, FullSoftmax):
+        return _full(head, hidden, targets)
+    with torch.enable_grad():
+        hidden = hidden.detach().requires_grad_()
+        loss = head.loss(hidden, targets)
+        names, weights = zip(*head.named_parameters())
+        d_hidden, *d_weights = torch.autograd.grad(
+            loss, [hidden, *weights], allow_unused=True, materialize_grads=True
+        )
+    return HeadResult(loss.detach(), d_hidden, dict(zip(names, d_weights)))
+
+
+@torch.no_grad()
+def _full(head: FullSoftmax, hidden: Tensor, targets: Tensor) -> HeadResult:
+    weight, bias = head.weight, head.bias
+    d_weight, d_bias = torch.zeros_like(weight), torch.zeros_like(bias)
+    d_hidden = torch.empty_like(hidden)
+    loss = hidden.new_zeros(())
+    size = max(1, CHUNK_LOGITS // head.n_words)
+    for start in range(0, len(hidden), size):
+        rows = slice(start, start + size)
+        own = targets[rows, None]
+        logits = torch.addmm(bias, hidden[rows], weight.t())
+        d_logits = F.log_softmax(logits, 1)
+        loss -= d_logits.gather(1, own).sum()
+        d_logits.exp_()
+        d_logits.scatter_add_(1, own, d_logits.new_full(own.shape, -1.0))
+        torch.mm(d_logits, weight, out=d_hidden[rows])
+        d_weight.addmm_(d_logits.t(), hidden[rows])
+        d_bias += d_logits.sum(0)
+    return HeadResult(loss, d_hidden, {"weight": d_weight, "bias": d_bias})
+
+
+@torch.no_grad()
+def _sampled(
+    head: SampledSoftmax, hidden: Tensor, targets: Tensor, sample: Sample
+) -> HeadResult:
+    words, n_tries = sample
+    weight, bias = head.weight[words], head.bias[words]
+    own_weight = head.weight[targets]  # (n, proj)
+    own = (hidden * own_weight).sum(1) + head.bias[targets]
+    own = own - head.log_expected_count(targets, n_tries)  # (n,)
+    bias = bias - head.log_expected_count(words, n_tries)
+    others = torch.addmm(bias, hidden, weight.t())  # (n, n_samples)
+    others.masked_fill_(words == targets[:, None], float("-inf"))
+    total = torch.logaddexp(own, others.logsumexp(1))
+    d_others = others.sub_(total[:, None]).exp_()
+    d_own = (own - total).exp() - 1
+    d_hidden = torch.addcmul(d_others @ weight, d_own[:, None], own_weight)
+    parts = [
+        RowGradient(words, d_others.t() @ hidden),
+        RowGradient(targets, d_own[:, None] * hidden),
+    ]
+    bias_parts = [RowGradient(words, d_others.sum(0)), RowGradient(targets, d_own)]
+    gradients: Dict[str, Gradient] = {
+        "weight": merge_rows(parts),
+        "bias": merge_rows(bias_parts),
+    }
+    return HeadResult((total - own).sum(), d_hidden, gradients)
+
+
+def merge_rows(parts: Sequence[RowGradient]) -> RowGradient:
+    """Add up rows that may be the same."""
+    rows, places = torch.unique(
+        torch.cat([part.rows for part in parts]), return_inverse=True
+    )
+    values = torch.cat([part.values for part in parts])
+    total = values.new_zeros(len(rows), *values.shape[1:])
+    return RowGradient(rows, total.index_add_(0, places, values))
+
+
+def add_gradients(parts: List[Gradient]) -> Gradient:
+    """The sum of gradients of one weight."""
+    if isinstance(parts[0], RowGradient):
+        return merge_rows([part for part in parts if isinstance(part, RowGradient)])
+    dense = [part for part in parts if isinstance(part, Tensor)]
+    return sum(dense[1:], dense[0])

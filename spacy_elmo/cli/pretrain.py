@@ -1,0 +1,49 @@
+from pathlib import Path
+
+import typer
+from typer import Argument, Option
+from wasabi import msg
+
+from . import app
+
+OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+
+@app.command("pretrain", context_settings=OVERRIDES)
+def pretrain_cli(
+    ctx: typer.Context,
+    config_path: Path = Argument(..., metavar="CONFIG", help="A pretraining config"),
+    output: Path = Option(..., "--output", "-o", help="The folder to write"),
+    gpu_id: int = Option(-1, "--gpu-id", "-g", help="A GPU; -1 for the CPU"),
+    resume: bool = Option(False, "--resume", "-r", help="Go on from a checkpoint"),
+) -> None:
+    """Train a biLM on raw text.
+
+    Any setting of the config can be given as an option, such as --training.seed 1.
+    Writes OUTPUT/model-best and OUTPUT/model-last. Ctrl-C saves and stops; --resume
+    goes on. Under torchrun, several processes train one model.
+    """
+    from spacy.cli._util import parse_config_overrides
+
+    from ..bilm.errors import SourceError
+    from ..pretrain.config import load_config
+    from ..pretrain.run import pretrain
+
+    device = "cpu" if gpu_id < 0 else f"cuda:{gpu_id}"
+    try:
+        check_device(device)
+        config = load_config(config_path, parse_config_overrides(ctx.args))
+        pretrain(config, output, device=device, resume=resume, say=say)
+    except (SourceError, ValueError, OSError) as error:
+        msg.fail(str(error), exits=1)
+
+
+def check_device(device: str) -> None:
+    import torch
+
+    if device != "cpu" and not torch.cuda.is_available():
+        raise ValueError("--gpu-id was given and torch finds no GPU; leave it out")
+
+
+def say(text: str) -> None:
+    print(text, flush=True)

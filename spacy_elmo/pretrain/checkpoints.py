@@ -1,0 +1,94 @@
+"""Checkpoints that are whole or not there."""
+
+import json
+import os
+import shutil
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+FACTS = "facts.json"
+TENSORS = "tensors.safetensors"
+KEPT = 2
+
+
+class Checkpoints:
+    """A folder of checkpoints, each a folder of its own named by its step.
+
+    folder (Path): Where.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def steps(self) -> List[int]:
+        """RETURNS (List[int]): What is there, in rising order."""
+        names = self.folder.glob("step-*") if self.folder.exists() else []
+        numbers = [name.name[5:] for name in names]
+        return sorted(int(number) for number in numbers if number.isdigit())
+
+    def save(
+        self, step: int, tensors: Dict[str, Tensor], facts: Dict[str, Any]
+    ) -> None:
+        """Write a checkpoint and remove old ones. Whenever this is interrupted, those
+        that were there before are still whole."""
+        part = self.folder / f"part-{step}"
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        save_file({k: t.contiguous() for k, t in tensors.items()}, part / TENSORS)
+        facts = {**facts, "checksum": _checksum(part / TENSORS)}
+        (part / FACTS).write_text(json.dumps(facts, indent=2) + "\n", "utf8")
+        for path in (part / TENSORS, part / FACTS, part):
+            _sync(path)
+        target = self.folder / f"step-{step}"
+        shutil.rmtree(target, ignore_errors=True)
+        os.replace(part, target)
+        _sync(self.folder)
+        for old in self.steps()[:-KEPT]:
+            shutil.rmtree(self.folder / f"step-{old}", ignore_errors=True)
+
+    def load(
+        self, warn: Callable[[str], None]
+    ) -> Optional[Tuple[Dict[str, Tensor], Dict[str, Any]]]:
+        """The newest checkpoint that is whole.
+
+        warn (Callable[[str], None]): Told of each that is not.
+        RETURNS (Optional[Tuple]): Tensors and facts; None if there is none.
+        """
+        for step in reversed(self.steps()):
+            folder = self.folder / f"step-{step}"
+            try:
+                facts = json.loads((folder / FACTS).read_text("utf8"))
+                if facts["checksum"] != _checksum(folder / TENSORS):
+                    raise ValueError("its checksum is another")
+                return load_file(folder / TENSORS), facts
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                warn(f"{folder}: cannot be used ({error}); trying the one before it")
+        return None
+
+
+def _checksum(path: Path) -> str:
+    digest = blake2b()
+    with path.open("rb") as file:
+        while True:
+            block = file.read(2**20)
+            if not block:
+                return digest.hexdigest()[:32]
+            digest.update(block)
+
+
+def _sync(path: Path) -> None:
+    """Have the system write what it holds, where it lets one open folders."""
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    except OSError:
+        pass
+    finally:
+        os.close(handle)

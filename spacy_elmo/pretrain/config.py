@@ -1,0 +1,227 @@
+"""The config of a pretraining, filled with defaults and checked at once."""
+
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Type, TypeVar, Union, get_type_hints
+
+from thinc.api import Config
+
+from ..bilm.config import BiLMConfig
+
+ConfigT = TypeVar("ConfigT")
+Texts = Union[str, List[str], None]
+
+
+@dataclass
+class Paths:
+    """raw_text: Files, folders or patterns to train on. dev_text: The same, held out.
+    output_vocab: Words of the softmax, one a line; by default, the most frequent ones.
+    initialize_from: A biLM to go on from."""
+
+    raw_text: Texts = None
+    dev_text: Texts = None
+    output_vocab: Optional[str] = None
+    initialize_from: Optional[str] = None
+
+
+@dataclass
+class CorpusSettings:
+    """lang: A language of spaCy, for its tokenizer. tokenizer: Another registered one.
+    tokenized: The text has a sentence a line, words parted by spaces. dev_share: Of the
+    documents held out where there is no dev_text. n_process: 0 for all cores. folder:
+    Where the prepared text is kept; by default, in the output folder."""
+
+    lang: str = "xx"
+    tokenizer: Optional[str] = None
+    tokenized: bool = False
+    dev_share: float = 0.01
+    n_process: int = 0
+    folder: Optional[str] = None
+
+
+@dataclass
+class VocabSettings:
+    """max_words, min_count: Which words the softmax knows. softmax: full, sampled,
+    adaptive, or auto: full for small vocabularies and sampled for large ones.
+    n_samples: Words that a sampled one is trained against. extend: When going on from
+    another biLM, add the frequent words of the new text to its vocabulary."""
+
+    max_words: int = 50000
+    min_count: int = 2
+    softmax: str = "auto"
+    n_samples: int = 8192
+    extend: bool = False
+
+
+@dataclass
+class OptimizerSettings:
+    """name: adagrad or adamw; the rest are their settings."""
+
+    name: str = "adamw"
+    learn_rate: float = 0.001
+    initial_accumulator: float = 1.0
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+    weight_decay: float = 0.0
+
+
+@dataclass
+class ScheduleSettings:
+    """The learning rate rises for warmup_steps, then stays (constant) or falls (linear,
+    cosine) to final_share of itself at the end of training, or as the inverse root of
+    the steps (inverse_sqrt)."""
+
+    decay: str = "constant"
+    warmup_steps: int = 0
+    final_share: float = 0.0
+
+
+@dataclass
+class TrainingSettings:
+    """Limits (the first that is reached ends training; 0 for none): max_steps,
+    max_epochs, max_words, max_minutes; patience: evaluations without a better one.
+
+    batch_size streams are read window tokens at a time, accumulate windows a step.
+    carry_state: States go on from sentence to sentence; if not, each starts from zero,
+    as it will in use. sum_over_window: Gradients are window times as large, as in the
+    original program. clip_norm: Of all gradients together. warmup_softmax_steps: When
+    going on from a biLM without a softmax, steps in which only the new one learns."""
+
+    seed: int = 0
+    max_steps: int = 0
+    max_epochs: int = 10
+    max_words: int = 0
+    max_minutes: float = 0.0
+    patience: int = 0
+    batch_size: int = 64
+    window: int = 20
+    accumulate: int = 1
+    dropout: float = 0.1
+    carry_state: bool = True
+    sum_over_window: bool = False
+    clip_norm: float = 10.0
+    precision: str = "float32"
+    eval_frequency: int = 1000
+    checkpoint_minutes: float = 10.0
+    warmup_softmax_steps: int = 1000
+    optimizer: OptimizerSettings = field(default_factory=OptimizerSettings)
+    schedule: ScheduleSettings = field(default_factory=ScheduleSettings)
+
+
+@dataclass
+class PretrainConfig:
+    """All of it. model is what BiLMConfig takes, without a softmax."""
+
+    paths: Paths = field(default_factory=Paths)
+    model: Dict[str, Any] = field(default_factory=dict)
+    corpus: CorpusSettings = field(default_factory=CorpusSettings)
+    vocab: VocabSettings = field(default_factory=VocabSettings)
+    training: TrainingSettings = field(default_factory=TrainingSettings)
+    logger: Dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        training, vocab = self.training, self.vocab
+        _choose("vocab.softmax", vocab.softmax, ("auto", "full", "sampled", "adaptive"))
+        _choose(
+            "training.optimizer.name", training.optimizer.name, ("adagrad", "adamw")
+        )
+        _choose(
+            "training.precision", training.precision, ("float32", "bfloat16", "float16")
+        )
+        decays = ("constant", "linear", "cosine", "inverse_sqrt")
+        _choose("training.schedule.decay", training.schedule.decay, decays)
+        for section, values in (("training", training), ("vocab", vocab)):
+            for key in (
+                "batch_size",
+                "window",
+                "accumulate",
+                "eval_frequency",
+                "n_samples",
+            ):
+                if getattr(values, key, 1) < 1:
+                    found = getattr(values, key)
+                    raise ValueError(f"{section}.{key} is {found}; expected 1 or more")
+        if not 0 <= training.dropout < 1:
+            raise ValueError(
+                f"training.dropout is {training.dropout}; expected 0 or more and less "
+                "than 1"
+            )
+        if not 0 <= self.corpus.dev_share < 1:
+            raise ValueError(
+                f"corpus.dev_share is {self.corpus.dev_share}; expected 0 or more and "
+                "less than 1"
+            )
+        if not self.paths.raw_text:
+            raise ValueError("paths.raw_text is not set; expected files to train on")
+        limits = (training.max_steps, training.max_epochs, training.max_words)
+        if not any(limits) and not training.max_minutes and not training.patience:
+            raise ValueError(
+                "training has no limit; set one of max_steps, max_epochs, max_words, "
+                "max_minutes and patience"
+            )
+        try:
+            self.bilm_config()
+        except ValueError as error:
+            raise ValueError(f"model: {error}") from None
+
+    def bilm_config(self) -> BiLMConfig:
+        return BiLMConfig.from_dict(self.model)
+
+    def to_dict(self) -> Dict[str, Any]:
+        return asdict(self)
+
+
+def load_config(path: Path, overrides: Dict[str, Any]) -> PretrainConfig:
+    """Read a config in spaCy's format.
+
+    overrides (Dict[str, Any]): Values by their dotted names.
+    """
+    try:
+        data = Config().from_disk(path, overrides=overrides)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path}: cannot be read as a config: {error}") from None
+    return _fill(PretrainConfig, dict(data), "")
+
+
+def _fill(kind: Type[ConfigT], data: Dict[str, Any], where: str) -> ConfigT:
+    hints = get_type_hints(kind)
+    known = {f.name for f in fields(kind)}  # type: ignore[arg-type]
+    values: Dict[str, Any] = {}
+    for key, value in data.items():
+        name = f"{where}{key}"
+        if key not in known:
+            raise ValueError(
+                f"{name} is no setting; expected one of {', '.join(sorted(known))}"
+            )
+        hint = hints[key]
+        if is_dataclass(hint):
+            if not isinstance(value, dict):
+                raise ValueError(f"{name} is {value!r}; expected a section")
+            value = _fill(hint, value, f"{name}.")  # type: ignore[arg-type]
+        else:
+            value = _checked(name, value, hint)
+        values[key] = value
+    return kind(**values)
+
+
+def _checked(name: str, value: Any, hint: Any) -> Any:
+    kinds = getattr(hint, "__args__", None) if hint not in (Dict[str, Any],) else None
+    kinds = kinds or (hint,)
+    if float in kinds and type(value) is int:
+        return float(value)
+    for kind in kinds:
+        origin = getattr(kind, "__origin__", kind)
+        if type(value) is origin:
+            if origin is not list or all(isinstance(item, str) for item in value):
+                return value
+    names = " or ".join(
+        "nothing" if kind is type(None) else getattr(kind, "__name__", str(kind))
+        for kind in kinds
+    )
+    raise ValueError(f"{name} is {value!r}; expected {names}")
+
+
+def _choose(name: str, value: str, expected: Any) -> None:
+    if value not in expected:
+        raise ValueError(f"{name} is {value!r}; expected one of {', '.join(expected)}")

@@ -1,0 +1,106 @@
+"""Adagrad and AdamW, for whole weights and for a few rows of large ones."""
+
+import math
+from typing import Dict, Optional
+
+import torch
+from torch import Tensor
+
+from ..bilm.softmax_gradients import Gradient, RowGradient
+
+
+class Adagrad:
+    """As in the paper: the step falls with the sum of all squared gradients so far,
+    which starts from initial_accumulator."""
+
+    def __init__(
+        self, weights: Dict[str, Tensor], *, initial_accumulator: float = 1.0
+    ) -> None:
+        self.weights = weights
+        self.sums = {
+            name: torch.full_like(weight, initial_accumulator)
+            for name, weight in weights.items()
+        }
+
+    @torch.no_grad()
+    def step(self, name: str, gradient: Gradient, learn_rate: float) -> None:
+        weight, total = self.weights[name], self.sums[name]
+        if isinstance(gradient, RowGradient):
+            rows, values = gradient
+            part = total[rows].addcmul_(values, values)
+            total[rows] = part
+            weight.index_add_(0, rows, values / part.sqrt_(), alpha=-learn_rate)
+        else:
+            total.addcmul_(gradient, gradient)
+            weight.addcdiv_(gradient, total.sqrt(), value=-learn_rate)
+
+    def state(self) -> Dict[str, Tensor]:
+        return {f"sums.{name}": total for name, total in self.sums.items()}
+
+
+class AdamW:
+    """Adam with decoupled weight decay, of matrices only. Rows that a sampled softmax
+    did not touch rest: their moments do not decay."""
+
+    def __init__(
+        self,
+        weights: Dict[str, Tensor],
+        *,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        weight_decay: float = 0.0,
+    ) -> None:
+        self.weights = weights
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
+        self.weight_decay = weight_decay
+        self.means = {name: torch.zeros_like(w) for name, w in weights.items()}
+        self.squares = {name: torch.zeros_like(w) for name, w in weights.items()}
+        self.counts = {name: torch.zeros(()) for name in weights}
+
+    @torch.no_grad()
+    def step(self, name: str, gradient: Gradient, learn_rate: float) -> None:
+        weight, mean, square = self.weights[name], self.means[name], self.squares[name]
+        self.counts[name] += 1
+        count = float(self.counts[name])
+        rows: Optional[Tensor] = None
+        if isinstance(gradient, RowGradient):
+            rows, values = gradient
+            weight, mean, square = weight[rows], mean[rows], square[rows]
+        else:
+            values = gradient
+        mean.lerp_(values, 1 - self.beta1)
+        square.mul_(self.beta2).addcmul_(values, values, value=1 - self.beta2)
+        scale = math.sqrt(1 - self.beta2**count)
+        size = learn_rate * scale / (1 - self.beta1**count)
+        if self.weight_decay and weight.dim() > 1:
+            weight.mul_(1 - learn_rate * self.weight_decay)
+        weight.addcdiv_(mean, square.sqrt().add_(self.epsilon * scale), value=-size)
+        if rows is not None:
+            self.weights[name][rows] = weight
+            self.means[name][rows] = mean
+            self.squares[name][rows] = square
+
+    def state(self) -> Dict[str, Tensor]:
+        parts = {"means": self.means, "squares": self.squares, "counts": self.counts}
+        return {
+            f"{part}.{name}": tensor
+            for part, tensors in parts.items()
+            for name, tensor in tensors.items()
+        }
+
+
+def clip_by_norm(gradients: Dict[str, Gradient], limit: float) -> float:
+    """Scale gradients so that their joint norm is at most limit, in place.
+
+    limit (float): 0 for none.
+    RETURNS (float): The norm as it was.
+    """
+    values = [g.values if isinstance(g, RowGradient) else g for g in gradients.values()]
+    norm = float(torch.stack([value.norm() for value in values]).norm())
+    if limit and norm > limit:
+        for value in values:
+            value.mul_(limit / norm)
+    return norm

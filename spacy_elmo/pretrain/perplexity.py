@@ -1,0 +1,153 @@
+"""Exact perplexity of both directions."""
+
+import math
+from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..bilm import BiLM
+from ..bilm.lstm_function import run_layer
+from ..bilm.packing import plan
+from ..bilm.state import State
+from ..bilm.threads import side_by_side
+from .corpus import Stream
+from .windows import Feeder, Numbers, turn_sentences
+
+MAX_BATCH_TOKENS = 4096
+STREAM_WINDOW = 256
+
+
+class Perplexity(NamedTuple):
+    """forward and backward perplexities, how many words were read and how many of them
+    the softmax does not know."""
+
+    forward: float
+    backward: float
+    n_tokens: int
+    n_unknown: int
+
+    @property
+    def mean(self) -> float:
+        """The mean of the two, as the paper reports it."""
+        return (self.forward + self.backward) / 2
+
+    def as_dict(self) -> Dict[str, Any]:
+        rate = self.n_unknown / self.n_tokens if self.n_tokens else 0.0
+        return {
+            "forward": self.forward,
+            "backward": self.backward,
+            "mean": self.mean,
+            "n_tokens": self.n_tokens,
+            "unknown_rate": rate,
+        }
+
+
+def evaluate(
+    bilm: BiLM, stream: Stream, feeder: Feeder, unknown: int, *, carry: bool = False
+) -> Perplexity:
+    """Perplexity with the full softmax: n + 1 predictions a direction for a sentence of
+    n words, its boundary included.
+
+    unknown (int): The softmax's number of unknown words.
+    carry (bool): Read the text as one stream; by default, each sentence starts from
+        zero states.
+    """
+    windows = _whole_stream(stream) if carry else _sentences(stream)
+    total = torch.zeros(2, dtype=torch.float64)
+    state = State.zeros(bilm.config.lstm, 1, bilm.weight)
+    n_predictions = n_words = n_unknown = 0
+    for numbers, mask in windows:
+        start = (
+            state
+            if carry
+            else State.zeros(bilm.config.lstm, mask.shape[1], bilm.weight)
+        )
+        losses, state = _losses(bilm, feeder, numbers, mask, start)
+        total += losses
+        n_predictions += int(mask.sum())
+        words = numbers.targets[0][mask]
+        words = words[words != 0]
+        n_words += len(words)
+        n_unknown += int((feeder.outputs[words] == unknown).sum())
+    if not n_predictions:
+        raise ValueError("found no sentence to evaluate on; expected some text")
+    forward, backward = (
+        math.exp(min(700.0, t / n_predictions)) for t in total.tolist()
+    )
+    return Perplexity(forward, backward, n_words, n_unknown)
+
+
+@torch.no_grad()
+def _losses(
+    bilm: BiLM, feeder: Feeder, numbers: Numbers, mask: np.ndarray, state: State
+) -> Tuple[Tensor, State]:
+    """RETURNS: The summed loss of each direction, (2,), and the states at the end."""
+    head = bilm.softmax
+    assert head is not None
+    window = feeder.feed(numbers)
+    vectors = bilm.encoder(*window.ids)
+    chosen = torch.from_numpy(np.flatnonzero(mask)).to(bilm.device)
+
+    @torch.no_grad()
+    def direction(d: int) -> Tuple[Tensor, List[Tensor], List[Tensor]]:
+        x = vectors[window.tokens[d]]
+        h: List[Tensor] = []
+        c: List[Tensor] = []
+        for j, layer in enumerate(bilm.directions[d]):
+            y, last_h, last_c = run_layer(layer, x, state.h[d, j], state.c[d, j], None)
+            h.append(last_h)
+            c.append(last_c)
+            x = x + y if j and bilm.config.lstm.skip_connections else y
+        hidden = x.flatten(0, 1)[chosen]
+        targets = window.targets[d].flatten()[chosen]
+        loss = -head.log_probs(hidden, targets).double().sum()
+        return loss.cpu(), h, c
+
+    tasks = [lambda: direction(0), lambda: direction(1)]
+    results = side_by_side(tasks, parallel=bilm.device.type == "cpu")
+    new_state = State(
+        torch.stack([torch.stack(h) for _, h, _ in results]),
+        torch.stack([torch.stack(c) for _, _, c in results]),
+    )
+    return torch.stack([loss for loss, _, _ in results]), new_state
+
+
+def _sentences(stream: Stream) -> Iterator[Tuple[Numbers, np.ndarray]]:
+    """Sentences of like length beside each other. YIELDS: Numbers and which places of
+    them are not padding, (n_steps, n_rows)."""
+    tokens = np.asarray(stream.tokens)
+    starts = np.flatnonzero(tokens == 0)
+    lengths = np.diff(np.append(starts, len(tokens)))
+    turned = turn_sentences(tokens)
+    for packing in plan(lengths.tolist(), MAX_BATCH_TOKENS):
+        n_steps = int(packing.lengths[0])
+        inputs = np.zeros((2, n_steps + 1, len(packing.rows)), dtype=np.int32)
+        for column, row in enumerate(packing.rows):
+            place = slice(starts[row], starts[row] + lengths[row])
+            inputs[0, : lengths[row], column] = tokens[place]
+            inputs[1, : lengths[row], column] = turned[place]
+        mask = np.arange(n_steps)[:, None] < packing.lengths
+        yield Numbers(inputs[:, :-1], inputs[:, 1:]), mask
+
+
+def _whole_stream(stream: Stream) -> Iterator[Tuple[Numbers, np.ndarray]]:
+    tokens = np.asarray(stream.tokens)
+    both = np.stack([tokens, turn_sentences(tokens)]) if len(tokens) else tokens
+    both = np.concatenate([both, np.zeros((2, 1), dtype=both.dtype)], 1)
+    for at in range(0, len(tokens), STREAM_WINDOW):
+        part = both[:, at : at + STREAM_WINDOW + 1, None]
+        numbers = Numbers(part[:, :-1], part[:, 1:])
+        yield numbers, np.ones(numbers.inputs.shape[1:], dtype=bool)
+
+
+def output_numbers(
+    words: Sequence[str], vocab: Sequence[str]
+) -> Tuple[np.ndarray, Tuple[int, int], int]:
+    """RETURNS: The softmax's numbers of words (from place 1 on), of the end and begin
+    of a sentence, and of unknown words."""
+    numbers = {word: number for number, word in enumerate(vocab)}
+    unknown = numbers["<UNK>"]
+    outputs = np.array([unknown, *(numbers.get(word, unknown) for word in words)])
+    return outputs, (numbers["</S>"], numbers["<S>"]), unknown

@@ -1,0 +1,155 @@
+"""What a person sees of a training, and what is kept of it."""
+
+import json
+import math
+import sys
+import time
+from pathlib import Path
+from typing import Any, Callable, Dict, Optional
+
+from .config import PretrainConfig
+from .perplexity import Perplexity
+from .trainer import Progress, StepReport
+
+LOG_EVERY = 20  # steps
+
+
+class JsonLog:
+    """One JSON object a line: {"type": "config" | "step" | "evaluation", ...}.
+
+    path (Optional[Path]): None to write nothing.
+    """
+
+    def __init__(self, path: Optional[Path]) -> None:
+        self.path = path
+
+    def begin(self, step: int, config: PretrainConfig) -> None:
+        """Start a log, or go on with one after a step: what a run that was killed wrote
+        after its last checkpoint will be written again."""
+        if self.path is None:
+            return
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        kept = []
+        if step and self.path.exists():
+            for line in self.path.read_text("utf8").splitlines():
+                try:
+                    if json.loads(line).get("step", 0) <= step:
+                        kept.append(line)
+                except ValueError:
+                    pass  # half a line
+        self.path.write_text("".join(line + "\n" for line in kept), "utf8")
+        if not step:
+            self._write({"type": "config", "step": 0, "config": config.to_dict()})
+
+    def step(self, report: StepReport) -> None:
+        progress = report.progress
+        if progress.step % LOG_EVERY == 0 or progress.step == 1:
+            self._write(
+                {
+                    "type": "step",
+                    "step": progress.step,
+                    "epoch": progress.epoch,
+                    "words": progress.n_words,
+                    "seconds": round(progress.seconds, 2),
+                    "forward_loss": report.forward,
+                    "backward_loss": report.backward,
+                    "gradient_norm": report.norm,
+                    "learn_rate": report.learn_rate,
+                    "words_per_second": round(report.words_per_second, 1),
+                }
+            )
+
+    def evaluation(self, progress: Progress, result: Perplexity) -> None:
+        self._write(
+            {
+                "type": "evaluation",
+                "step": progress.step,
+                "epoch": progress.epoch,
+                "words": progress.n_words,
+                "seconds": round(progress.seconds, 2),
+                **result.as_dict(),
+            }
+        )
+
+    def _write(self, entry: Dict[str, Any]) -> None:
+        if self.path is not None:
+            with self.path.open("a", encoding="utf8") as file:
+                file.write(json.dumps(entry) + "\n")
+
+
+class Console:
+    """A live line while training and a row for each evaluation.
+
+    say (Callable[[str], None]): Prints a line.
+    """
+
+    COLUMNS = (
+        "step",
+        "epoch",
+        "words",
+        "minutes",
+        "ppl fwd",
+        "ppl bwd",
+        "ppl mean",
+        "",
+    )
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self.say = say
+        self.live = sys.stderr.isatty()
+        self.header = False
+        self.shown = 0.0
+        self.loss = [math.nan, math.nan]
+        self.speed = math.nan
+
+    def step(self, report: StepReport) -> None:
+        """Means over about the last 50 steps, twice a second."""
+        new = [report.forward, report.backward]
+        self.loss = [_smooth(a, b) for a, b in zip(self.loss, new)]
+        self.speed = _smooth(self.speed, report.words_per_second)
+        now = time.monotonic()
+        if self.live and now - self.shown > 0.5:
+            self.shown = now
+            progress = report.progress
+            left = progress.seconds * (1 / max(report.share_done, 1e-9) - 1)
+            forward, backward = (math.exp(min(50.0, loss)) for loss in self.loss)
+            line = (
+                f"step {progress.step:,} | {self.speed:,.0f} words/s | loss "
+                f"{sum(self.loss) / 2:.3f} | ppl {forward:,.1f} > {backward:,.1f} < | "
+                f"{report.share_done:.1%} done, {_clock(left)} left"
+            )
+            sys.stderr.write("\r\033[K" + line)
+            sys.stderr.flush()
+
+    def evaluation(self, progress: Progress, result: Perplexity) -> None:
+        self.close()
+        if not self.header:
+            self.header = True
+            self.say(" ".join(f"{name:>9}" for name in self.COLUMNS))
+        best = "*" if progress.since_best == 0 else ""
+        cells = (
+            f"{progress.step:,}",
+            f"{progress.epoch}",
+            f"{progress.n_words / 1e6:.2f}M",
+            f"{progress.seconds / 60:.1f}",
+            f"{result.forward:.1f}",
+            f"{result.backward:.1f}",
+            f"{result.mean:.1f}",
+            best,
+        )
+        self.say(" ".join(f"{cell:>9}" for cell in cells))
+
+    def close(self) -> None:
+        if self.live:
+            sys.stderr.write("\r\033[K")
+            sys.stderr.flush()
+
+
+def _smooth(old: float, new: float) -> float:
+    return new if math.isnan(old) else old + 0.02 * (new - old)
+
+
+def _clock(seconds: float) -> str:
+    minutes, seconds = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}"

@@ -1,0 +1,133 @@
+"""From a config to a trained biLM."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Callable, Dict, List
+
+import torch
+
+from .config import PretrainConfig, Texts
+from .corpus import Corpus, build_corpus, describe_troubles
+from .perplexity import Perplexity, output_numbers
+from .progress import Console, JsonLog
+from .ranks import Ranks
+from .tokenize import Splitter
+from .trainer import Progress, StepReport, Trainer
+from .vocab import make_bilm
+
+
+def pretrain(
+    config: PretrainConfig,
+    output: Path,
+    *,
+    device: str = "cpu",
+    resume: bool = False,
+    say: Callable[[str], None] = print,
+) -> None:
+    """Train a biLM.
+
+    output (Path): Gets model-best, model-last, checkpoints and log.jsonl.
+    device (str): Where to train.
+    resume (bool): Go on from the last checkpoint, if there is one.
+    say (Callable[[str], None]): For what a person should know.
+    """
+    ranks = Ranks(torch.device(device))
+    tell = say if ranks.first else (lambda text: None)
+    check_precision(config.training.precision, device)
+    corpus = open_corpus(config, output, ranks, tell)
+    torch.manual_seed(config.training.seed)
+    bilm, new_softmax = make_bilm(config, corpus)
+    bilm = bilm.to(device)
+    tell(describe_vocab(corpus, bilm.vocab or []))
+    torch.manual_seed(config.training.seed + 1 + ranks.rank)
+    log = JsonLog(output / "log.jsonl" if ranks.first else None)
+    console = Console(tell)
+
+    def on_step(report: StepReport) -> None:
+        log.step(report)
+        if ranks.first:
+            console.step(report)
+
+    def on_evaluation(progress: Progress, result: Perplexity) -> None:
+        log.evaluation(progress, result)
+        console.evaluation(progress, result)
+
+    trainer = Trainer(
+        config,
+        bilm,
+        corpus,
+        output,
+        ranks,
+        new_softmax=new_softmax,
+        on_step=on_step,
+        on_evaluation=on_evaluation,
+    )
+    if resume and trainer.resume(tell):
+        tell(f"Going on from step {trainer.progress.step:,}")
+    log.begin(trainer.progress.step, config)
+    trainer.run()
+    console.close()
+    if trainer.stopping:
+        tell(f"Stopped at step {trainer.progress.step:,}; --resume goes on from here")
+    else:
+        tell(f"Done: {output / 'model-last'}")
+
+
+def open_corpus(
+    config: PretrainConfig, output: Path, ranks: Ranks, tell: Callable[[str], None]
+) -> Corpus:
+    settings = config.corpus
+    folder = Path(settings.folder) if settings.folder else output / "corpus"
+    splitter = Splitter(settings.lang, settings.tokenizer, settings.tokenized)
+
+    def build() -> Corpus:
+        corpus, new = build_corpus(
+            as_list(config.paths.raw_text),
+            folder,
+            splitter=splitter,
+            dev_text=as_list(config.paths.dev_text),
+            dev_share=settings.dev_share,
+            n_process=settings.n_process or os.cpu_count() or 1,
+        )
+        meta = corpus.meta
+        tell(
+            f"{'Prepared' if new else 'Found prepared'}: {meta['train']['n_words']:,} "
+            f"words to train on in {meta['train']['n_documents']:,} documents, "
+            f"{meta['dev']['n_words']:,} held out, {meta['n_distinct']:,} distinct"
+        )
+        troubles = describe_troubles(meta["troubles"])
+        if troubles:
+            tell(f"In the text: {troubles}")
+        return corpus
+
+    # The first process writes it, then the others find it.
+    corpus = build() if ranks.first else None
+    ranks.agree(None)
+    return corpus or Corpus(folder)
+
+
+def as_list(texts: Texts) -> List[str]:
+    if texts is None:
+        return []
+    return [texts] if isinstance(texts, str) else texts
+
+
+def describe_vocab(corpus: Corpus, vocab: List[str]) -> str:
+    outputs, _, unknown = output_numbers(corpus.words, vocab)
+    n_unknown = int(corpus.counts[outputs[1:] == unknown].sum())
+    share = n_unknown / max(1, int(corpus.counts.sum()))
+    return f"The softmax knows {len(vocab):,} words; {share:.2%} of the text is unknown"
+
+
+def check_precision(precision: str, device: str) -> None:
+    if precision != "float32":
+        raise ValueError(
+            f"training.precision is {precision} and the device is {device}, which "
+            "has no fast arithmetic for it; expected float32"
+        )
+
+
+def read_log(path: Path) -> List[Dict[str, Any]]:
+    """RETURNS (List[Dict[str, Any]]): The entries of a log.jsonl."""
+    return [json.loads(line) for line in path.read_text("utf8").splitlines()]

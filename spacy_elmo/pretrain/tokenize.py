@@ -1,0 +1,228 @@
+"""Paragraphs to sentences of words, in as many processes as wanted."""
+
+from collections import Counter, deque
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from hashlib import blake2b
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Deque, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+
+import numpy as np
+import spacy
+from spacy.attrs import IS_PUNCT, IS_SPACE, ORTH, SENT_START
+from spacy.language import Language
+from spacy.pipeline import Sentencizer
+from spacy.tokens import Doc, DocBin
+
+from .text import kind_of, read_parts
+
+CHUNK_CHARACTERS = 2**19
+ENDS = frozenset(Sentencizer.default_punct_chars)
+
+
+class Splitter(NamedTuple):
+    """How text becomes words.
+
+    lang (str): A language of spaCy.
+    tokenizer (Optional[str]): A registered tokenizer; None for the language's own.
+    tokenized (bool): Instead, a sentence is a line, and words are parted by spaces.
+    """
+
+    lang: str = "xx"
+    tokenizer: Optional[str] = None
+    tokenized: bool = False
+
+    def load(self) -> Language:
+        config = {}
+        if self.tokenizer is not None:
+            config = {"nlp": {"tokenizer": {"@tokenizers": self.tokenizer}}}
+        try:
+            return spacy.blank(self.lang, config=config)
+        except ImportError as error:
+            raise ValueError(
+                f"the tokenizer of '{self.lang}' needs another package "
+                f"({str(error).strip().splitlines()[0]}); install it, or set "
+                "corpus.tokenizer to 'spacy.Tokenizer.v1'"
+            ) from None
+
+
+class Chunk(NamedTuple):
+    """Paragraphs to be worked on together, or the path of a .spacy file.
+
+    starts: For each paragraph, whether a document begins with it.
+    held_out: For each paragraph, whether its document is held out.
+    """
+
+    paragraphs: List[str]
+    starts: List[bool]
+    held_out: List[bool]
+    path: Optional[Path] = None
+
+
+class Words(NamedTuple):
+    """What became of a chunk: distinct words, and for each of two parts, the text to
+    train on and the text held out, a stream (n,) of numbers of words, counted from 1,
+    with 0 before each sentence, and the places in it where a document or a paragraph
+    begins."""
+
+    words: List[str]
+    streams: Tuple[np.ndarray, np.ndarray]
+    documents: Tuple[np.ndarray, np.ndarray]
+    paragraphs: Tuple[np.ndarray, np.ndarray]
+
+
+def is_held_out(text: str, share: float) -> bool:
+    """By the text alone, so that the same document is always on the same side."""
+    number = int.from_bytes(
+        blake2b(text.encode("utf-8", "replace")).digest()[:8], "big"
+    )
+    return number < share * 2**64
+
+
+def make_chunks(
+    files: Iterable[Path], share: float, troubles: "Counter[str]"
+) -> Iterator[Chunk]:
+    """share (float): Of the documents, to be held out."""
+    chunk = Chunk([], [], [])
+    size = 0
+    for path in files:
+        if kind_of(path) == ".spacy":
+            yield Chunk([], [], [], path)
+            continue
+        begins, held_out = True, False
+        for part in read_parts(path, troubles):
+            for paragraph in part.paragraphs:
+                if begins:
+                    held_out = is_held_out(paragraph, share)
+                chunk.paragraphs.append(paragraph)
+                chunk.starts.append(begins)
+                chunk.held_out.append(held_out)
+                begins = False
+                size += len(paragraph)
+            begins = begins or part.ends
+            if size > CHUNK_CHARACTERS:
+                yield chunk
+                chunk, size = Chunk([], [], []), 0
+    if chunk.paragraphs:
+        yield chunk
+
+
+_loaded: Tuple[Optional[Splitter], Any] = (None, None)
+
+
+def split_chunk(splitter: Splitter, share: float, chunk: Chunk) -> Words:
+    """Tokenise a chunk and cut it into sentences."""
+    global _loaded
+    if _loaded[0] != splitter:
+        _loaded = (splitter, splitter.load())
+    nlp: Language = _loaded[1]
+    arrays: List[List[np.ndarray]] = [[], []]
+    places: List[List[Tuple[int, bool]]] = [[], []]
+    lengths = [0, 0]
+    for doc, begins, held_out in _docs(nlp, splitter, share, chunk):
+        stream = _stream(doc, splitter.tokenized)
+        if len(stream):
+            places[held_out].append((lengths[held_out], begins))
+            arrays[held_out].append(stream)
+            lengths[held_out] += len(stream)
+    joined = [np.concatenate([np.zeros(0, np.uint64), *parts]) for parts in arrays]
+    orths, numbers = np.unique(np.concatenate(joined), return_inverse=True)
+    numbers = numbers.astype(np.int32)
+    if not len(orths) or orths[0] != 0:
+        numbers += 1  # no sentence at all: keep 0 for boundaries
+        orths = np.concatenate([np.zeros(1, np.uint64), orths])
+    strings = nlp.vocab.strings
+    words = [strings[int(orth)].replace("\n", " ") for orth in orths[1:]]
+    streams = (numbers[: lengths[0]], numbers[lengths[0] :])
+    documents, paragraphs = (
+        tuple(
+            np.array([at for at, first in part if first or not only], dtype=np.int64)
+            for part in places
+        )
+        for only in (True, False)
+    )
+    return Words(words, streams, documents, paragraphs)  # type: ignore[arg-type]
+
+
+def _docs(
+    nlp: Language, splitter: Splitter, share: float, chunk: Chunk
+) -> Iterator[Tuple[Doc, bool, bool]]:
+    """YIELDS: A paragraph, whether a document begins with it, and is held out."""
+    if chunk.path is not None:
+        for doc in DocBin().from_disk(chunk.path).get_docs(nlp.vocab):
+            yield doc, True, is_held_out(doc[:100].text, share)
+        return
+    for text, begins, held_out in zip(*chunk[:3]):
+        if splitter.tokenized:
+            doc = Doc(nlp.vocab, words=text.split())
+        else:
+            doc = nlp.tokenizer(text)
+        yield doc, begins, held_out
+
+
+def _stream(doc: Doc, one_sentence: bool) -> np.ndarray:
+    """RETURNS (np.ndarray): The orths of words, with 0 before each sentence."""
+    array = doc.to_array([ORTH, IS_SPACE, IS_PUNCT, SENT_START])
+    orths = array[array[:, 1] == 0, 0]
+    if not len(orths):
+        return orths
+    if one_sentence:
+        starts = np.zeros(1, dtype=np.int64)
+    elif doc.has_annotation("SENT_START"):
+        begins = array[:, 3] == 1
+        before = np.cumsum(array[:, 1] == 0) - (array[:, 1] == 0)
+        starts = np.unique(np.append(0, before[begins]))
+        starts = starts[starts < len(orths)]
+    else:
+        words = doc.vocab.strings
+        kept = array[array[:, 1] == 0]
+        distinct, inverse = np.unique(orths, return_inverse=True)
+        ends = np.array([words[int(orth)] in ENDS for orth in distinct])[inverse]
+        starts = sentence_starts(ends, kept[:, 2] != 0)
+    return np.insert(orths, starts, 0)
+
+
+def sentence_starts(ends: np.ndarray, punctuation: np.ndarray) -> np.ndarray:
+    """The rule of spaCy's sentencizer: a sentence begins with a word after a run of
+    punctuation that has an end of sentence in it.
+
+    ends (np.ndarray): Which tokens end sentences, (n,).
+    punctuation (np.ndarray): Which are punctuation, (n,).
+    RETURNS (np.ndarray): The places of first tokens.
+    """
+    words = np.flatnonzero(~(ends | punctuation))
+    n_ends = np.append(0, np.cumsum(ends))
+    if not len(words):
+        return np.zeros(1, dtype=np.int64)
+    previous = np.append(0, words[:-1])
+    begins = words[n_ends[words] > n_ends[previous]]
+    return np.unique(np.append(0, begins))
+
+
+def split_all(
+    splitter: Splitter, share: float, chunks: Iterator[Chunk], n_process: int
+) -> Iterator[Words]:
+    """split_chunk for all chunks, in order, a few of them at a time."""
+    if n_process <= 1:
+        for chunk in chunks:
+            yield split_chunk(splitter, share, chunk)
+        return
+    # Started afresh: a copy of this process would carry torch's threads along.
+    with ProcessPoolExecutor(n_process, mp_context=get_context("spawn")) as pool:
+        yield from _in_order(pool, splitter, share, chunks, 2 * n_process)
+
+
+def _in_order(
+    pool: Executor,
+    splitter: Splitter,
+    share: float,
+    chunks: Iterator[Chunk],
+    ahead: int,
+) -> Iterator[Words]:
+    waiting: Deque[Future[Words]] = deque()
+    for chunk in chunks:
+        waiting.append(pool.submit(split_chunk, splitter, share, chunk))
+        if len(waiting) > ahead:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()

@@ -1,0 +1,379 @@
+"""The loop."""
+
+import math
+import signal
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Callable, Dict, Optional, Union
+
+import torch
+from torch import Tensor
+
+from ..bilm import BiLM
+from ..bilm.softmax_gradients import Gradient, add_gradients
+from ..bilm.state import State
+from ..bilm.training import Dropout, train_step
+from .checkpoints import Checkpoints
+from .config import OptimizerSettings, PretrainConfig, ScheduleSettings
+from .corpus import Corpus
+from .optimizers import Adagrad, AdamW, clip_by_norm
+from .perplexity import Perplexity, evaluate, output_numbers
+from .ranks import Ranks
+from .windows import Epochs, Feeder
+
+Optimizer = Union[Adagrad, AdamW]
+
+
+@dataclass
+class Progress:
+    """How far training has come. A step is an update of the weights; epoch and window
+    say what is read next."""
+
+    step: int = 0
+    epoch: int = 0
+    window: int = 0
+    n_words: int = 0
+    seconds: float = 0.0
+    best: float = math.inf
+    since_best: int = 0
+
+
+@dataclass
+class StepReport:
+    """What a step was like: losses in natural logarithms per word."""
+
+    progress: Progress
+    forward: float
+    backward: float
+    norm: float
+    learn_rate: float
+    words_per_second: float
+    share_done: float
+
+
+class Trainer:
+    """Trains a biLM on a corpus.
+
+    new_softmax (bool): The softmax is to be warmed up with the rest frozen.
+    on_step, on_evaluation: Told of each.
+    """
+
+    def __init__(
+        self,
+        config: PretrainConfig,
+        bilm: BiLM,
+        corpus: Corpus,
+        output: Path,
+        ranks: Ranks,
+        *,
+        new_softmax: bool = False,
+        on_step: Callable[[StepReport], None] = lambda report: None,
+        on_evaluation: Callable[[Progress, Perplexity], None] = lambda p, e: None,
+    ) -> None:
+        assert bilm.vocab is not None
+        settings = config.training
+        self.config = config
+        self.settings = settings
+        self.bilm = bilm
+        self.corpus = corpus
+        self.output = output
+        self.ranks = ranks
+        self.n_frozen_steps = settings.warmup_softmax_steps if new_softmax else 0
+        self.on_step = on_step
+        self.on_evaluation = on_evaluation
+        outputs, boundaries, self.unknown = output_numbers(corpus.words, bilm.vocab)
+        forget = not settings.carry_state
+        self.feeder = Feeder(bilm, corpus.words, outputs, boundaries, forget=forget)
+        mine = settings.batch_size
+        self.epochs = Epochs(
+            corpus.train,
+            n_rows=mine * ranks.size,
+            n_steps=settings.window,
+            seed=settings.seed,
+            rows=slice(ranks.rank * mine, (ranks.rank + 1) * mine),
+        )
+        self.progress = Progress()
+        self.state = State.zeros(bilm.config.lstm, mine, bilm.weight)
+        self.dropout = Dropout(
+            settings.dropout, settings.seed * 1000 + ranks.rank, bilm.device
+        )
+        self.weights = {n: p for n, p in bilm.named_parameters() if p.requires_grad}
+        data = {name: weight.data for name, weight in self.weights.items()}
+        self.optimizer = make_optimizer(data, settings.optimizer)
+        self.checkpoints = Checkpoints(output / "checkpoints")
+        self.stopping = False
+        ranks.share(list(self.weights.values()))
+
+    # Running
+
+    def run(self) -> None:
+        """Train until a limit is reached or the process is asked to stop; a checkpoint
+        is written in either case."""
+        stop = self._stop_on_signals()
+        saved = time.monotonic()
+        evaluated = self.progress.step
+        try:
+            while not self._done() and not self.stopping:
+                self.step()
+                due = self.progress.step % self.settings.eval_frequency == 0
+                if due and len(self.corpus.dev.tokens):
+                    self.evaluate()
+                    evaluated = self.progress.step
+                minutes = (time.monotonic() - saved) / 60
+                if due or minutes >= self.settings.checkpoint_minutes:
+                    self.save()
+                    saved = time.monotonic()
+            if not self.stopping and evaluated != self.progress.step:
+                if len(self.corpus.dev.tokens):
+                    self.evaluate()
+            self.save()
+            self.save_model("model-last")
+        finally:
+            stop()
+
+    def step(self) -> None:
+        """Read accumulate windows and update the weights once."""
+        start = time.monotonic()
+        settings, progress = self.settings, self.progress
+        gradients: Dict[str, Gradient] = {}
+        losses = torch.zeros(2)
+        frozen = progress.step < self.n_frozen_steps
+        for _ in range(settings.accumulate):
+            numbers = self.epochs.window(progress.epoch, progress.window)
+            step = train_step(
+                self.bilm,
+                self.feeder.feed(numbers),
+                self.state,
+                self.dropout,
+                frozen=frozen,
+            )
+            self.state = step.state
+            losses += step.losses.cpu()
+            for name, gradient in step.gradients.items():
+                known = gradients.get(name)
+                parts = [gradient] if known is None else [known, gradient]
+                gradients[name] = add_gradients(parts)
+            self._advance()
+        self.bilm.weights_changed()
+        scale = settings.window if settings.sum_over_window else 1
+        _scale(gradients, scale / settings.accumulate)
+        gradients = self.ranks.mean(gradients)
+        norm = clip_by_norm(gradients, settings.clip_norm)
+        rate = self.learn_rate()
+        for name, gradient in gradients.items():
+            if name in self.weights:
+                self.optimizer.step(name, gradient, rate)
+        n_words = settings.batch_size * settings.window * settings.accumulate
+        progress.step += 1
+        progress.n_words += n_words * self.ranks.size
+        seconds = time.monotonic() - start
+        progress.seconds += seconds
+        forward, backward = (
+            self.ranks.total(losses) / (n_words * self.ranks.size)
+        ).tolist()
+        speed = n_words * self.ranks.size / seconds
+        self.on_step(
+            StepReport(
+                progress, forward, backward, norm, rate, speed, self.share_done()
+            )
+        )
+
+    def _advance(self) -> None:
+        self.progress.window += 1
+        if self.progress.window == self.epochs.n_windows:
+            self.progress.window = 0
+            self.progress.epoch += 1
+            # The next epoch's streams are other texts.
+            self.state = State.zeros(
+                self.bilm.config.lstm, self.settings.batch_size, self.bilm.weight
+            )
+
+    def evaluate(self) -> Perplexity:
+        """Perplexity on the text held out; the best model so far is kept."""
+        result = evaluate(self.bilm, self.corpus.dev, self.feeder, self.unknown)
+        progress = self.progress
+        if result.mean < progress.best:
+            progress.best, progress.since_best = result.mean, 0
+            self.save_model("model-best", result)
+        else:
+            progress.since_best += 1
+        self.on_evaluation(progress, result)
+        return result
+
+    def share_done(self) -> float:
+        """RETURNS (float): How much of the nearest limit is used up."""
+        settings, progress = self.settings, self.progress
+        epochs = progress.epoch + progress.window / self.epochs.n_windows
+        limits = [
+            (progress.step, settings.max_steps),
+            (epochs, settings.max_epochs),
+            (progress.n_words, settings.max_words),
+            (progress.seconds / 60, settings.max_minutes),
+            (progress.since_best, settings.patience),
+        ]
+        return max((value / limit for value, limit in limits if limit), default=0.0)
+
+    def _done(self) -> bool:
+        return bool(self.ranks.agree(self.share_done() >= 1))
+
+    def learn_rate(self) -> float:
+        settings = self.settings
+        share = min(1.0, self.share_done())
+        factor = schedule(settings.schedule, self.progress.step, share)
+        return settings.optimizer.learn_rate * factor
+
+    # Saving
+
+    def save(self) -> None:
+        """Write a checkpoint."""
+        h = self.ranks.collect(self.state.h, 2)
+        c = self.ranks.collect(self.state.c, 2)
+        states = [
+            torch.get_rng_state(),
+            *(g.get_state() for g in self.dropout.generators),
+        ]
+        random = self.ranks.collect(torch.stack([_fit(s) for s in states])[None], 0)
+        if not self.ranks.first:
+            return
+        tensors: Dict[str, Tensor] = {"state.h": h, "state.c": c, "random": random}
+        weights = self.bilm.state_dict()
+        tensors.update({f"weights.{name}": t for name, t in weights.items()})
+        optimizer = self.optimizer.state()
+        tensors.update({f"optimizer.{name}": t for name, t in optimizer.items()})
+        facts = {
+            "progress": asdict(self.progress),
+            "n_ranks": self.ranks.size,
+            "random_sizes": [len(state) for state in states],
+            "fingerprint": self.corpus.meta["fingerprint"],
+            "vocab": self.bilm.vocab,
+        }
+        tensors = {name: tensor.detach().cpu() for name, tensor in tensors.items()}
+        self.checkpoints.save(self.progress.step, tensors, facts)
+
+    def resume(self, warn: Callable[[str], None]) -> bool:
+        """Go on from the newest whole checkpoint. RETURNS (bool): Whether there is
+        one."""
+        found = self.checkpoints.load(warn)
+        if found is None:
+            return False
+        tensors, facts = found
+        if facts["vocab"] != self.bilm.vocab:
+            raise ValueError(
+                f"{self.checkpoints.folder}: found a checkpoint with another "
+                "vocabulary; expected that of this config and text"
+            )
+        weights = {
+            name[8:]: tensor
+            for name, tensor in tensors.items()
+            if name.startswith("weights.")
+        }
+        with torch.no_grad():
+            for name, tensor in self.bilm.state_dict().items():
+                tensor.copy_(weights[name])
+            for name, tensor in self.optimizer.state().items():
+                tensor.copy_(tensors[f"optimizer.{name}"])
+        self.bilm.weights_changed()
+        self.progress = replace(Progress(**facts["progress"]))
+        if facts["fingerprint"] != self.corpus.meta["fingerprint"]:
+            warn("the text has changed: training goes on from the begin of an epoch")
+            self.progress.window = 0
+        elif facts["n_ranks"] != self.ranks.size:
+            warn(
+                f"the checkpoint was written by {facts['n_ranks']} processes and this "
+                f"run has {self.ranks.size}: the states carried over are reset"
+            )
+            share = facts["n_ranks"] / self.ranks.size
+            window = int(self.progress.window * share)
+            self.progress.window = min(window, self.epochs.n_windows - 1)
+        else:
+            self._resume_state(tensors, facts["random_sizes"])
+        return True
+
+    def _resume_state(self, tensors: Dict[str, Tensor], sizes: Any) -> None:
+        mine = self.settings.batch_size
+        rows = slice(self.ranks.rank * mine, (self.ranks.rank + 1) * mine)
+        device = self.bilm.device
+        self.state = State(
+            tensors["state.h"][:, :, rows].to(device),
+            tensors["state.c"][:, :, rows].to(device),
+        )
+        random = tensors["random"][self.ranks.rank]
+        main, *dropout = (state[:size] for state, size in zip(random, sizes))
+        torch.set_rng_state(main)
+        for generator, state in zip(self.dropout.generators, dropout):
+            generator.set_state(state)
+
+    def save_model(self, name: str, result: Optional[Perplexity] = None) -> None:
+        if not self.ranks.first:
+            return
+        facts: Dict[str, Any] = {
+            "steps": self.progress.step,
+            "words": self.progress.n_words,
+            "seconds": round(self.progress.seconds, 1),
+            "corpus": {k: self.corpus.meta[k] for k in ("train", "dev", "n_distinct")},
+            "lang": self.config.corpus.lang,
+        }
+        if result is not None:
+            facts["perplexity"] = result.as_dict()
+        self.bilm.config = replace(self.bilm.config, training=facts)
+        self.bilm.save(self.output / name)
+
+    def _stop_on_signals(self) -> Callable[[], None]:
+        def stop(number: int, frame: Any) -> None:
+            self.stopping = True
+
+        try:
+            old = {s: signal.signal(s, stop) for s in (signal.SIGINT, signal.SIGTERM)}
+        except ValueError:  # not in the main thread
+            return lambda: None
+
+        def restore() -> None:
+            for number, handler in old.items():
+                signal.signal(number, handler)
+
+        return restore
+
+
+def make_optimizer(
+    weights: Dict[str, Tensor], settings: OptimizerSettings
+) -> Optimizer:
+    if settings.name == "adagrad":
+        return Adagrad(weights, initial_accumulator=settings.initial_accumulator)
+    return AdamW(
+        weights,
+        beta1=settings.beta1,
+        beta2=settings.beta2,
+        epsilon=settings.epsilon,
+        weight_decay=settings.weight_decay,
+    )
+
+
+def schedule(settings: ScheduleSettings, step: int, share: float) -> float:
+    """RETURNS (float): What to multiply the learning rate with.
+
+    share (float): How much of the training is done.
+    """
+    warmup = settings.warmup_steps
+    if step < warmup:
+        return (step + 1) / warmup
+    if settings.decay == "inverse_sqrt":
+        return math.sqrt(max(1, warmup) / max(1, step))
+    falling = {
+        "constant": 1.0,
+        "linear": 1 - share,
+        "cosine": 0.5 * (1 + math.cos(math.pi * share)),
+    }[settings.decay]
+    return settings.final_share + (1 - settings.final_share) * falling
+
+
+def _scale(gradients: Dict[str, Gradient], factor: float) -> None:
+    if factor != 1:
+        for gradient in gradients.values():
+            values = gradient if isinstance(gradient, Tensor) else gradient.values
+            values.mul_(factor)
+
+
+def _fit(state: Tensor, size: int = 8192) -> Tensor:
+    """Random states of different size, padded to one."""
+    return torch.cat([state.cpu(), torch.zeros(size - len(state), dtype=torch.uint8)])

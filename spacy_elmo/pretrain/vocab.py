@@ -1,0 +1,97 @@
+"""The words that the softmax knows."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import List, Optional, Tuple
+
+import torch
+
+from ..bilm import BiLM, SoftmaxConfig, load_bilm
+from ..bilm.encoders import WordEncoder
+from ..bilm.files import read_vocab
+from ..bilm.softmax import FullSoftmax, make_softmax
+from .config import PretrainConfig, VocabSettings
+from .corpus import Corpus
+
+FULL_UP_TO = 30_000  # words; sampling does not pay below
+
+
+def choose_words(corpus: Corpus, settings: VocabSettings) -> List[str]:
+    """RETURNS (List[str]): The special words, then the most frequent ones of the text,
+    as many as the settings allow."""
+    special = list(WordEncoder.SPECIAL)
+    words = [
+        word
+        for word, count in zip(corpus.words, corpus.counts)
+        if count >= settings.min_count and word not in special
+    ]
+    return special + words[: max(0, settings.max_words - len(special))]
+
+
+def softmax_config(n_words: int, settings: VocabSettings) -> SoftmaxConfig:
+    kind = settings.softmax
+    if kind == "auto":
+        kind = "full" if n_words <= FULL_UP_TO else "sampled"
+    if kind == "sampled" and settings.n_samples >= n_words:
+        kind = "full"  # nothing to sample from
+    return SoftmaxConfig(n_words=n_words, type=kind, n_samples=settings.n_samples)
+
+
+def make_bilm(config: PretrainConfig, corpus: Corpus) -> Tuple[BiLM, bool]:
+    """A biLM to be trained: new, or what paths.initialize_from names with a vocabulary
+    for this text.
+
+    RETURNS (Tuple[BiLM, bool]): The biLM, and whether its softmax is new while the rest
+        has learned something.
+    """
+    source = config.paths.initialize_from
+    given: Optional[List[str]] = None
+    if config.paths.output_vocab is not None:
+        path = Path(config.paths.output_vocab)
+        n_lines = len(path.read_bytes().splitlines()) if path.exists() else 0
+        given = read_vocab(path, n_lines)
+    if source is None:
+        words = given or choose_words(corpus, config.vocab)
+        sizes = replace(
+            config.bilm_config(), softmax=softmax_config(len(words), config.vocab)
+        )
+        return BiLM(sizes, vocab=words), False
+    bilm = load_bilm(source)
+    known = bilm.vocab if bilm.softmax is not None else None
+    if known is None:
+        words = given or choose_words(corpus, config.vocab)
+        _set_softmax(bilm, words, config.vocab)
+        return bilm, True
+    if config.vocab.extend or given is not None:
+        wanted = given or choose_words(corpus, config.vocab)
+        have = set(known)
+        new = [word for word in wanted if word not in have]
+        if new:
+            _extend_softmax(bilm, known + new, config.vocab)
+    return bilm, False
+
+
+def _set_softmax(bilm: BiLM, words: List[str], settings: VocabSettings) -> None:
+    sizes = softmax_config(len(words), settings)
+    bilm.softmax = make_softmax(sizes, bilm.config.lstm.projection_dim)
+    bilm.softmax.reset_parameters()
+    bilm.vocab = words
+    bilm.config = replace(bilm.config, softmax=sizes)
+
+
+def _extend_softmax(bilm: BiLM, words: List[str], settings: VocabSettings) -> None:
+    """New rows for new words; the old ones stay as they are."""
+    old = bilm.softmax
+    if not isinstance(old, FullSoftmax):
+        raise ValueError(
+            "vocab.extend is true and the biLM has an adaptive softmax, whose words "
+            "have fixed places; expected a full or sampled one"
+        )
+    _set_softmax(bilm, words, settings)
+    new = bilm.softmax
+    assert isinstance(new, FullSoftmax)
+    with torch.no_grad():
+        new.weight[: old.n_words] = old.weight
+        new.bias[: old.n_words] = old.bias
+        # As unlikely as a known word of no special frequency.
+        new.bias[old.n_words :] = old.bias.median()
