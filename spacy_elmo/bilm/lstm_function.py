@@ -23,17 +23,10 @@ def run_layer(
         last states, without gradients.
     """
     clips = (layer.cell_clip, layer.proj_clip)
-    return LSTMFunction.apply(
-        x,
-        layer.weight,
-        layer.bias,
-        layer.projection,
-        h,
-        c,
-        keep,
-        layer.forget_bias,
-        clips,
-    )
+    # All in the type of the inputs, which may be a shorter one than the weights'.
+    tensors = (x, layer.weight, layer.bias, layer.projection, h, c, keep)
+    same = [None if tensor is None else tensor.to(x.dtype) for tensor in tensors]
+    return LSTMFunction.apply(*same, layer.forget_bias, clips)
 
 
 class LSTMFunction(torch.autograd.Function):

@@ -71,14 +71,20 @@ def train_step(
     dropout: Dropout,
     *,
     frozen: bool = False,
+    dtype: Optional[torch.dtype] = None,
+    loss_scale: float = 1.0,
 ) -> Step:
     """Compute the gradients of a window.
 
     frozen (bool): Only the softmax is to learn.
+    dtype (Optional[torch.dtype]): What the encoder and the LSTMs compute in, if it is
+        not the type of the weights.
+    loss_scale (float): What gradients are multiplied with on their way through the
+        LSTMs and the encoder, so that float16 can hold them.
     """
     assert bilm.softmax is not None
     n_targets = window.targets[0].numel()
-    vectors = _encode(bilm, window, frozen)
+    vectors = _encode(bilm, window, frozen, dtype)
     samples = [draw_sample(bilm.softmax, bilm.device) for _ in range(2)]
     tasks = [
         partial(
@@ -90,28 +96,25 @@ def train_step(
             dropout,
             d,
             sample,
-            frozen,
+            None if frozen else loss_scale,
         )
         for d, sample in enumerate(samples)
     ]
     first, second = side_by_side(tasks, parallel=bilm.device.type == "cpu")
     gradients: Dict[str, Gradient] = {}
     for name in first.head:
-        gradients[f"softmax.{name}"] = add_gradients(
-            [first.head[name], second.head[name]]
-        )
+        total = add_gradients([first.head[name], second.head[name]])
+        gradients[f"softmax.{name}"] = _scaled(total, 0.5 / n_targets)
     if not frozen:
-        gradients.update(first.layers)
-        gradients.update(second.layers)
-        gradients.update(
-            _encoder_gradients(bilm, vectors, first.d_vectors + second.d_vectors)
-        )
-    scaled = {name: _scaled(part, 0.5 / n_targets) for name, part in gradients.items()}
+        d_vectors = first.d_vectors + second.d_vectors
+        encoder = _encoder_gradients(bilm, vectors, d_vectors)
+        for name, part in {**first.layers, **second.layers, **encoder}.items():
+            gradients[name] = _scaled(part, 0.5 / n_targets / loss_scale)
     new_state = State(
         torch.stack([first.state[0], second.state[0]]),
         torch.stack([first.state[1], second.state[1]]),
     )
-    return Step(torch.stack([first.loss, second.loss]), scaled, new_state)
+    return Step(torch.stack([first.loss, second.loss]), gradients, new_state)
 
 
 class _Direction(NamedTuple):
@@ -130,9 +133,11 @@ def _direction(
     dropout: Dropout,
     d: int,
     sample: Optional[Sample],
-    frozen: bool,
+    loss_scale: Optional[float],
 ) -> _Direction:
-    """One direction from the vectors of words, (n_words, proj), to all gradients."""
+    """One direction from the vectors of words, (n_words, proj), to all gradients, or
+    to those of the softmax if loss_scale is None."""
+    frozen = loss_scale is None
     assert bilm.softmax is not None
     layers = bilm.directions[d]
     root = ("forward_layers", "backward_layers")[d]
@@ -151,27 +156,39 @@ def _direction(
             x = x + y if j and bilm.config.lstm.skip_connections else y
         hidden = dropout(x, d).flatten(0, 1)  # (n_steps * n_rows, proj)
     head = loss_and_gradients(
-        bilm.softmax, hidden.detach(), window.targets[d].flatten(), sample
+        bilm.softmax,
+        hidden.detach().to(bilm.dtype),
+        window.targets[d].flatten(),
+        sample,
     )
     grads: Dict[str, Gradient] = {}
     d_vectors = vectors
-    if not frozen:
+    if loss_scale is not None:
         named = {
             f"{root}.{j}.{name}": weight
             for j, layer in enumerate(layers)
             for name, weight in layer.named_parameters()
         }
         d_vectors, *parts = torch.autograd.grad(
-            hidden, [vectors, *named.values()], head.d_hidden
+            hidden,
+            [vectors, *named.values()],
+            (head.d_hidden * loss_scale).to(hidden.dtype),
         )
         grads = dict(zip(named, parts))
     new_state = torch.stack(last_h), torch.stack(last_c)
     return _Direction(head.loss, d_vectors, grads, head.gradients, new_state)
 
 
-def _encode(bilm: BiLM, window: Window, frozen: bool) -> Tensor:
-    with torch.set_grad_enabled(not frozen):
-        return bilm.encoder(*window.ids)
+def _encode(
+    bilm: BiLM, window: Window, frozen: bool, dtype: Optional[torch.dtype]
+) -> Tensor:
+    dtype = dtype or bilm.dtype
+    half = dtype != bilm.dtype
+    with (
+        torch.set_grad_enabled(not frozen),
+        torch.autocast(bilm.device.type, dtype if half else None, enabled=half),
+    ):
+        return bilm.encoder(*window.ids).to(dtype)
 
 
 def _encoder_gradients(

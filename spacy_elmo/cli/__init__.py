@@ -11,4 +11,4 @@ app = typer.Typer(
 )
 spacy_app.add_typer(app)
 
-from . import convert, info, pretrain  # noqa: E402,F401  (they add their commands to app)
+from . import convert, embed, evaluate, info, pretrain  # noqa: E402,F401  (they add their commands to app)

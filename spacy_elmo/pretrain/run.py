@@ -121,10 +121,16 @@ def describe_vocab(corpus: Corpus, vocab: List[str]) -> str:
 
 
 def check_precision(precision: str, device: str) -> None:
-    if precision != "float32":
+    """One sentence where the device has no arithmetic of this kind."""
+    fits = precision == "float32"
+    if device.startswith("cuda"):
+        fits = fits or precision == "float16" or torch.cuda.is_bf16_supported()
+    elif precision == "bfloat16":
+        fits = torch.cpu._is_avx512_bf16_supported()
+    if not fits:
         raise ValueError(
-            f"training.precision is {precision} and the device is {device}, which "
-            "has no fast arithmetic for it; expected float32"
+            f"training.precision is {precision} and the device, {device}, has no fast "
+            "arithmetic for it; expected float32"
         )
 
 

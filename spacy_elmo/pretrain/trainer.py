@@ -101,6 +101,7 @@ class Trainer:
         self.weights = {n: p for n, p in bilm.named_parameters() if p.requires_grad}
         data = {name: weight.data for name, weight in self.weights.items()}
         self.optimizer = make_optimizer(data, settings.optimizer)
+        self.scaler = LossScaler(settings.precision)
         self.checkpoints = Checkpoints(output / "checkpoints")
         self.stopping = False
         ranks.share(list(self.weights.values()))
@@ -147,8 +148,10 @@ class Trainer:
                 self.state,
                 self.dropout,
                 frozen=frozen,
+                dtype=getattr(torch, settings.precision),
+                loss_scale=self.scaler.scale,
             )
-            self.state = step.state
+            self.state = State(*(part.float() for part in step.state))
             losses += step.losses.cpu()
             for name, gradient in step.gradients.items():
                 known = gradients.get(name)
@@ -161,9 +164,10 @@ class Trainer:
         gradients = self.ranks.mean(gradients)
         norm = clip_by_norm(gradients, settings.clip_norm)
         rate = self.learn_rate()
-        for name, gradient in gradients.items():
-            if name in self.weights:
-                self.optimizer.step(name, gradient, rate)
+        if self.scaler.accepts(norm):
+            for name, gradient in gradients.items():
+                if name in self.weights:
+                    self.optimizer.step(name, gradient, rate)
         n_words = settings.batch_size * settings.window * settings.accumulate
         progress.step += 1
         progress.n_words += n_words * self.ranks.size
@@ -244,6 +248,7 @@ class Trainer:
         facts = {
             "progress": asdict(self.progress),
             "n_ranks": self.ranks.size,
+            "loss_scale": [self.scaler.scale, self.scaler.n_good],
             "random_sizes": [len(state) for state in states],
             "fingerprint": self.corpus.meta["fingerprint"],
             "vocab": self.bilm.vocab,
@@ -274,6 +279,7 @@ class Trainer:
             for name, tensor in self.optimizer.state().items():
                 tensor.copy_(tensors[f"optimizer.{name}"])
         self.bilm.weights_changed()
+        self.scaler.scale, self.scaler.n_good = facts["loss_scale"]
         self.progress = replace(Progress(**facts["progress"]))
         if facts["fingerprint"] != self.corpus.meta["fingerprint"]:
             warn("the text has changed: training goes on from the begin of an epoch")
@@ -313,6 +319,7 @@ class Trainer:
             "seconds": round(self.progress.seconds, 1),
             "corpus": {k: self.corpus.meta[k] for k in ("train", "dev", "n_distinct")},
             "lang": self.config.corpus.lang,
+            "tokenizer": self.config.corpus.tokenizer,
         }
         if result is not None:
             facts["perplexity"] = result.as_dict()
@@ -333,6 +340,33 @@ class Trainer:
                 signal.signal(number, handler)
 
         return restore
+
+
+class LossScaler:
+    """Finds how much gradients must be enlarged for float16 to hold them: halves the
+    scale, and leaves a step out, when they overflow, and tries more after a while."""
+
+    PATIENCE = 2000
+
+    def __init__(self, precision: str) -> None:
+        self.active = precision == "float16"
+        self.scale = 2.0**14 if self.active else 1.0
+        self.n_good = 0
+
+    def accepts(self, norm: float) -> bool:
+        """norm (float): Of all gradients. RETURNS (bool): Whether to use them."""
+        if not math.isfinite(norm):
+            if not self.active:
+                raise ValueError(
+                    "the gradients are not finite; lower training.optimizer.learn_rate "
+                    "or training.clip_norm and resume"
+                )
+            self.scale, self.n_good = self.scale / 2, 0
+            return False
+        self.n_good += self.active
+        if self.n_good == self.PATIENCE:
+            self.scale, self.n_good = self.scale * 2, 0
+        return True
 
 
 def make_optimizer(

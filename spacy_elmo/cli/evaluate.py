@@ -1,0 +1,58 @@
+from pathlib import Path
+from typing import List, Optional
+
+from typer import Argument, Option
+from wasabi import msg
+
+from . import app
+
+
+@app.command("evaluate")
+def evaluate_cli(
+    source: Path = Argument(..., metavar="BILM", help="A biLM with a softmax"),
+    texts: List[str] = Argument(..., metavar="TEXT...", help="Files or folders"),
+    output: Optional[Path] = Option(None, "--output", "-o", help="JSON to write"),
+    stream: bool = Option(False, "--stream", help="Carry states through the text"),
+    tokenized: bool = Option(
+        False, "--tokenized", help="A sentence a line, words parted by spaces"
+    ),
+    lang: Optional[str] = Option(
+        None, "--lang", help="Whose tokenizer; by default, what the biLM was trained on"
+    ),
+    tokenizer: Optional[str] = Option(
+        None, "--tokenizer", help="A registered tokenizer, such as spacy.Tokenizer.v1"
+    ),
+    n_process: int = Option(1, "--n-process", help="For tokenising"),
+    gpu_id: int = Option(-1, "--gpu-id", "-g", help="A GPU; -1 for the CPU"),
+) -> None:
+    """Measure the perplexity of both directions on a text.
+
+    With the full softmax, each sentence on its own from zero states, as in use: n + 1
+    predictions a direction, the boundary included.
+    """
+    import srsly
+
+    from ..bilm.errors import SourceError
+    from ..bilm.sources import load_bilm
+    from ..pretrain.measure import measure
+    from ..pretrain.tokenize import Splitter
+    from .pretrain import check_device
+
+    device = "cpu" if gpu_id < 0 else f"cuda:{gpu_id}"
+    try:
+        check_device(device)
+        bilm = load_bilm(source, device=device)
+        known = bilm.config.training
+        splitter = Splitter(
+            lang or known.get("lang") or "xx",
+            tokenizer or (known.get("tokenizer") if lang is None else None),
+            tokenized,
+        )
+        result = measure(bilm, texts, splitter, carry=stream, n_process=n_process)
+    except (SourceError, ValueError, OSError) as error:
+        msg.fail(f"{error}", exits=1)
+    data = result.as_dict()
+    msg.table({key: f"{value:,.4g}" for key, value in data.items()})
+    if output is not None:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        srsly.write_json(output, data)

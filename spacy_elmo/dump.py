@@ -1,0 +1,135 @@
+"""Vectors of a text on disk, a part at a time, so that an interrupted run goes on."""
+
+import shutil
+from itertools import islice
+from pathlib import Path
+from typing import Any, Callable, Iterable, Iterator, List
+
+import numpy as np
+
+from .bilm import BiLM
+from .bilm.files import write_atomically
+
+PART = 1000  # sentences
+FORMATS = {".hdf5": "hdf5", ".h5": "hdf5", ".parquet": "parquet"}
+
+Sentences = List[List[str]]
+
+
+def dump(
+    bilm: BiLM,
+    sentences: Iterable[List[str]],
+    path: Path,
+    *,
+    tell: Callable[[int], None] = lambda n: None,
+) -> int:
+    """Write all layers of all sentences.
+
+    sentences (Iterable[List[str]]): The same in each run.
+    path (Path): A .hdf5 file (bilm-tf's layout: a data set for each sentence, named by
+        its number, (n_layers + 1, n_tokens, width)) or a .parquet file (a row for each
+        token). Until it is finished, parts of it are in a folder beside it.
+    tell (Callable[[int], None]): Told how many sentences are done.
+    RETURNS (int): How many sentences there are.
+    """
+    if path.suffix not in FORMATS:
+        raise ValueError(
+            f"{path}: found the ending '{path.suffix}'; expected one of "
+            + ", ".join(FORMATS)
+        )
+    write, merge = WRITERS[FORMATS[path.suffix]]
+    folder = path.with_name(path.name + ".parts")
+    folder.mkdir(parents=True, exist_ok=True)
+    parts: List[Path] = []
+    n_done = 0
+    for number, part in enumerate(_parts(sentences)):
+        target = folder / f"{number:08}{path.suffix}"
+        if not target.exists():
+            layers = bilm.embed(part)
+            write_atomically(target, _writer(write, part, layers, n_done))
+        parts.append(target)
+        n_done += len(part)
+        tell(n_done)
+    write_atomically(path, lambda target: merge(parts, target))
+    shutil.rmtree(folder)
+    return n_done
+
+
+def _parts(sentences: Iterable[List[str]]) -> Iterator[Sentences]:
+    stream = iter(sentences)
+    while True:
+        part = list(islice(stream, PART))
+        if not part:
+            return
+        yield part
+
+
+def _writer(
+    write: Callable[..., None], part: Sentences, layers: List[np.ndarray], first: int
+) -> Callable[[Path], None]:
+    return lambda target: write(target, part, layers, first)
+
+
+def _write_hdf5(
+    path: Path, sentences: Sentences, layers: List[np.ndarray], first: int
+) -> None:
+    h5py = _need("h5py", "hdf5")
+    with h5py.File(path, "w") as file:
+        for number, array in enumerate(layers, first):
+            file.create_dataset(str(number), data=array)
+
+
+def _merge_hdf5(parts: List[Path], path: Path) -> None:
+    h5py = _need("h5py", "hdf5")
+    with h5py.File(path, "w") as file:
+        for part in parts:
+            with h5py.File(part, "r") as source:
+                for name in source:
+                    source.copy(name, file)
+
+
+def _write_parquet(
+    path: Path, sentences: Sentences, layers: List[np.ndarray], first: int
+) -> None:
+    pa = _need("pyarrow", "parquet")
+    from pyarrow import parquet
+
+    lengths = [len(words) for words in sentences]
+    n_layers, _, width = layers[0].shape
+    columns: Any = {
+        "sentence": np.repeat(np.arange(first, first + len(sentences)), lengths),
+        "token": np.concatenate([np.arange(n) for n in lengths]),
+        "word": [word for words in sentences for word in words],
+    }
+    for j in range(n_layers):
+        flat = np.concatenate([array[j] for array in layers]).reshape(-1)
+        columns[f"layer_{j}"] = pa.FixedSizeListArray.from_arrays(pa.array(flat), width)
+    parquet.write_table(pa.table(columns), path)
+
+
+def _merge_parquet(parts: List[Path], path: Path) -> None:
+    _need("pyarrow", "parquet")
+    from pyarrow import parquet
+
+    if not parts:
+        raise ValueError("found no sentences; expected some text")
+    with parquet.ParquetWriter(path, parquet.read_schema(parts[0])) as writer:
+        for part in parts:
+            writer.write_table(parquet.read_table(part))
+
+
+def _need(module: str, extra: str) -> Any:
+    import importlib
+
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise ValueError(
+            f"this needs {module}: pip install 'spacy-elmo[{extra}]'"
+        ) from None
+
+
+WRITERS = {
+    "hdf5": (_write_hdf5, _merge_hdf5),
+    "parquet": (_write_parquet, _merge_parquet),
+}

@@ -1,0 +1,43 @@
+"""Perplexity of a biLM on any text."""
+
+import tempfile
+from pathlib import Path
+from typing import Sequence
+
+from ..bilm import BiLM
+from .corpus import Corpus, build_corpus
+from .perplexity import Perplexity, evaluate, output_numbers
+from .tokenize import Splitter
+from .windows import Feeder
+
+
+def measure(
+    bilm: BiLM,
+    texts: Sequence[str],
+    splitter: Splitter,
+    *,
+    carry: bool = False,
+    n_process: int = 1,
+) -> Perplexity:
+    """texts (Sequence[str]): Files, folders, patterns.
+    carry (bool): Read the text as one stream instead of sentence by sentence."""
+    if bilm.softmax is None or bilm.vocab is None:
+        raise ValueError(
+            "this biLM has no softmax with a vocabulary, so it gives no probabilities; "
+            "expected one as `spacy elmo pretrain` writes it"
+        )
+    with tempfile.TemporaryDirectory(prefix="spacy-elmo-") as folder:
+        corpus, _ = build_corpus(
+            texts,
+            Path(folder) / "corpus",
+            splitter=splitter,
+            dev_share=0.0,
+            n_process=n_process,
+        )
+        return measure_corpus(bilm, corpus, carry=carry)
+
+
+def measure_corpus(bilm: BiLM, corpus: Corpus, *, carry: bool = False) -> Perplexity:
+    outputs, boundaries, unknown = output_numbers(corpus.words, bilm.vocab or [])
+    feeder = Feeder(bilm, corpus.words, outputs, boundaries, forget=False)
+    return evaluate(bilm, corpus.train, feeder, unknown, carry=carry)
