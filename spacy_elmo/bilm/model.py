@@ -304,6 +304,31 @@ class BiLM(nn.Module):
             keys, state, max_batch_tokens=max_batch_tokens, finish=finish
         )
 
+    # The language model
+
+    def predict(
+        self, sentence: Sequence[str], position: int, n: int = 10
+    ) -> List[Tuple[str, float]]:
+        """Likely words in a gap, by what stands before and after it.
+
+        sentence (Sequence[str]): The words; the one at the gap does not matter.
+        position (int): Where the gap is.
+        n (int): How many words.
+        RETURNS (List[Tuple[str, float]]): The best words of the softmax with their
+            probabilities, normalised over its vocabulary.
+        """
+        from .language_model import predict_word
+
+        return predict_word(self, sentence, position, n)
+
+    def surprisal(self, sentences: Sequence[Sequence[str]]) -> List[np.ndarray]:
+        """RETURNS (List[np.ndarray]): For each sentence (n_tokens, 2): how many bits of
+        information each word was, given the words before it, and given the words after
+        it. Words the softmax does not know have that of unknown words."""
+        from .language_model import surprisal
+
+        return surprisal(self, _checked(sentences))
+
     def reset_state(self) -> None:
         """Forget what stateful calls left behind."""
         self._state = None

@@ -41,6 +41,10 @@ class FullSoftmax(nn.Module):
     def log_probs(self, hidden: Tensor, targets: Tensor) -> Tensor:
         return self._own(hidden, targets) - self.log_total(hidden)
 
+    def all_log_probs(self, hidden: Tensor) -> Tensor:
+        """RETURNS (Tensor): Of every word, (n, n_words)."""
+        return F.log_softmax(torch.addmm(self.bias, hidden, self.weight.t()), 1)
+
     def _own(self, hidden: Tensor, targets: Tensor) -> Tensor:
         """The logits of the targets, (n,)."""
         targets = to_device(targets, hidden.device)
@@ -176,6 +180,10 @@ class AdaptiveSoftmax(nn.Module):
                 inside = _log_probs(tail(hidden[rows]), words[found] - start)
                 out = out.index_add(0, rows, inside)
         return out
+
+    def all_log_probs(self, hidden: Tensor) -> Tensor:
+        """RETURNS (Tensor): Of every word, (n, n_words)."""
+        return self.softmax.log_prob(hidden)
 
 
 def _log_probs(logits: Tensor, words: np.ndarray) -> Tensor:

@@ -305,7 +305,7 @@ class Trainer:
             tensors["state.c"][:, :, rows].to(device),
         )
         random = tensors["random"][self.ranks.rank]
-        main, *dropout = (state[:size] for state, size in zip(random, sizes))
+        main, *dropout = (state[:size].clone() for state, size in zip(random, sizes))
         torch.set_rng_state(main)
         for generator, state in zip(self.dropout.generators, dropout):
             generator.set_state(state)

@@ -1,0 +1,167 @@
+"""A run that was killed ends with the same bits as one that was not."""
+
+import os
+import random
+import signal
+import subprocess
+import time
+
+import pytest
+from pretraining import CONFIG, command, run, write_config, write_text
+from safetensors.torch import load_file
+
+from spacy_elmo.pretrain.config import load_config
+from spacy_elmo.pretrain.run import pretrain, read_log
+
+FILES = ("weights.safetensors", "softmax.safetensors")
+
+
+@pytest.fixture
+def config_path(tmp_path):
+    text = write_text(tmp_path / "text.txt")
+    return write_config(tmp_path / "config.cfg", text)
+
+
+def weights(folder):
+    return {name: load_file(folder / name) for name in FILES}
+
+
+def assert_same_bits(first, second):
+    """Of the last models of two runs."""
+    for name, tensors in weights(first / "model-last").items():
+        for key, tensor in weights(second / "model-last")[name].items():
+            assert tensor.numpy().tobytes() == tensors[key].numpy().tobytes(), key
+
+
+def train(config_path, output, *, resume=False, **overrides):
+    said = []
+    named = {key.replace("__", "."): value for key, value in overrides.items()}
+    config = load_config(config_path, named)
+    pretrain(config, output, resume=resume, say=said.append)
+    return "\n".join(said)
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "adagrad"])
+@pytest.mark.parametrize("softmax", ["full", "sampled", "adaptive"])
+def test_stopping_changes_no_bit(config_path, tmp_path, softmax, optimizer):
+    settings = {
+        "vocab__softmax": softmax,
+        "vocab__n_samples": 20,
+        "training__optimizer__name": optimizer,
+        "training__accumulate": 2,
+    }
+    train(config_path, tmp_path / "whole", **settings)
+    for last in (3, 5, 12):
+        train(
+            config_path,
+            tmp_path / "parts",
+            resume=True,
+            training__max_steps=last,
+            **settings,
+        )
+    assert_same_bits(tmp_path / "whole", tmp_path / "parts")
+
+
+def test_killed_at_random_moments(config_path, tmp_path):
+    args = ["pretrain", config_path, "--resume", "--training.max_steps", 60]
+    args += ["--training.eval_frequency", 2, "--output"]
+    assert run(*args, tmp_path / "whole").returncode == 0
+    moments = random.Random(0)
+    n_kills = 0
+    while True:
+        env = {**os.environ, "OMP_NUM_THREADS": "1"}
+        process = subprocess.Popen(command(*args, tmp_path / "killed"), env=env)
+        log = tmp_path / "killed" / "log.jsonl"
+        size = log.stat().st_size if log.exists() else 0
+        # From the first evaluation on, checkpoints are written all the time.
+        while process.poll() is None and (
+            not log.exists() or log.stat().st_size == size
+        ):
+            time.sleep(0.01)
+        time.sleep(moments.random() * 0.4)
+        if n_kills == 4 or process.poll() is not None:
+            assert process.wait() == 0
+            break
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        n_kills += 1
+    assert n_kills
+    assert_same_bits(tmp_path / "whole", tmp_path / "killed")
+    steps = [e["step"] for e in read_log(log) if e["type"] == "evaluation"]
+    assert steps == list(range(2, 61, 2))
+
+
+def test_killed_while_a_checkpoint_is_written(config_path, tmp_path, monkeypatch):
+    train(config_path, tmp_path / "whole")
+    real = os.replace
+
+    def killed(source, target):
+        if "step-8" in str(target):
+            raise KeyboardInterrupt
+        return real(source, target)
+
+    monkeypatch.setattr(os, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        train(config_path, tmp_path / "parts")
+    monkeypatch.undo()
+    said = train(config_path, tmp_path / "parts", resume=True)
+    assert "Going on from step 4" in said
+    assert_same_bits(tmp_path / "whole", tmp_path / "parts")
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "facts", "empty"])
+def test_a_corrupt_checkpoint_is_passed_over(config_path, tmp_path, damage):
+    train(config_path, tmp_path / "whole")
+    train(config_path, tmp_path / "parts", training__max_steps=10)
+    newest = tmp_path / "parts" / "checkpoints" / "step-10"
+    tensors, facts = newest / "tensors.safetensors", newest / "facts.json"
+    data = bytearray(tensors.read_bytes())
+    if damage == "cut":
+        tensors.write_bytes(data[:-100])
+    elif damage == "flip":
+        data[len(data) // 2] ^= 1
+        tensors.write_bytes(data)
+    elif damage == "facts":
+        facts.write_text("{")
+    else:
+        tensors.unlink()
+    said = train(config_path, tmp_path / "parts", resume=True)
+    assert "step-10: cannot be used" in said
+    assert "Going on from step 8" in said
+    assert_same_bits(tmp_path / "whole", tmp_path / "parts")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_asked_to_stop_it_saves(config_path, tmp_path, number):
+    args = ["pretrain", config_path, "--output", tmp_path / "run", "--resume"]
+    args += ["--training.max_steps", 100000, "--training.eval_frequency", 100000]
+    env = {**os.environ, "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(
+        command(*args), env=env, stdout=subprocess.PIPE, text=True
+    )
+    log = tmp_path / "run" / "log.jsonl"
+    while not log.exists() or log.stat().st_size < 2000:
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(number)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert "--resume goes on from here" in out
+    assert len(list((tmp_path / "run" / "checkpoints").glob("step-*"))) == 1
+
+
+def test_without_resume_a_run_begins_anew(config_path, tmp_path):
+    train(config_path, tmp_path / "run")
+    said = train(config_path, tmp_path / "run", training__max_steps=2)
+    assert "Going on" not in said
+
+
+def test_another_vocabulary_is_refused(config_path, tmp_path):
+    train(config_path, tmp_path / "run")
+    with pytest.raises(ValueError, match="another vocabulary"):
+        train(config_path, tmp_path / "run", resume=True, vocab__max_words=30)
+
+
+def test_config_for_tests_is_complete(config_path):
+    assert CONFIG.strip()
+    assert load_config(config_path, {}).training.max_steps == 12
