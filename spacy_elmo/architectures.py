@@ -26,7 +26,7 @@ def build_elmo_layers_v1(
     window: int = 256,
     overlap: int = 64,
     stateful: bool = False,
-    max_batch_tokens: int = 2048,
+    max_batch_tokens: int = 8192,
 ) -> ElmoModelT:
     """A biLM of one's own where an ElmoListener would share one. The arguments are
     those of the `elmo` component."""

@@ -131,7 +131,6 @@ class Elmo(TrainablePipe):
         self._hand_over: Optional[HandOver] = None
         self._losses: Dict[str, float] = {}
         self._sgd: Optional[Optimizer] = None
-        install_extensions()
 
     def __reduce__(self) -> Any:
         # Without what belongs to a moment of this process.
@@ -439,6 +438,10 @@ class Elmo(TrainablePipe):
     @property
     def _frozen(self) -> bool:
         return get_settings(self.model).frozen
+
+
+# On import, so that docs made elsewhere can be looked at too.
+install_extensions()
 
 
 def _batches(stream: Iterable[Doc], batch_size: int) -> Iterator[List[Doc]]:

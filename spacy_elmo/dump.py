@@ -1,6 +1,8 @@
 """Vectors of a text on disk, a part at a time, so that an interrupted run goes on."""
 
+import json
 import shutil
+from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import Any, Callable, Iterable, Iterator, List
@@ -9,6 +11,7 @@ import numpy as np
 
 from .bilm import BiLM
 from .bilm.files import write_atomically
+from .bilm.fingerprint import fingerprint
 
 PART = 1000  # sentences
 FORMATS = {".hdf5": "hdf5", ".h5": "hdf5", ".parquet": "parquet"}
@@ -25,7 +28,8 @@ def dump(
 ) -> int:
     """Write all layers of all sentences.
 
-    sentences (Iterable[List[str]]): The same in each run.
+    sentences (Iterable[List[str]]): Parts that an interrupted run with the same biLM
+        and the same sentences has left are used.
     path (Path): A .hdf5 file (bilm-tf's layout: a data set for each sentence, named by
         its number, (n_layers + 1, n_tokens, width)) or a .parquet file (a row for each
         token). Until it is finished, parts of it are in a folder beside it.
@@ -40,18 +44,26 @@ def dump(
     write, merge = WRITERS[FORMATS[path.suffix]]
     folder = path.with_name(path.name + ".parts")
     folder.mkdir(parents=True, exist_ok=True)
+    weights = f"{fingerprint(bilm)} {bilm.precision}"
     parts: List[Path] = []
     n_done = 0
     for number, part in enumerate(_parts(sentences)):
-        target = folder / f"{number:08}{path.suffix}"
+        # Named by all it depends on: of another biLM or text there may be parts too.
+        key = blake2b(json.dumps([weights, n_done, part]).encode()).hexdigest()[:16]
+        target = folder / f"{number:08}-{key}{path.suffix}"
         if not target.exists():
+            for other in folder.glob(f"{number:08}-*"):
+                other.unlink()
             layers = bilm.embed(part)
             write_atomically(target, _writer(write, part, layers, n_done))
         parts.append(target)
         n_done += len(part)
         tell(n_done)
-    write_atomically(path, lambda target: merge(parts, target))
+    if parts:
+        write_atomically(path, lambda target: merge(parts, target))
     shutil.rmtree(folder)
+    if not parts:
+        raise ValueError("found no sentences; expected some text")
     return n_done
 
 
@@ -111,8 +123,6 @@ def _merge_parquet(parts: List[Path], path: Path) -> None:
     _need("pyarrow", "parquet")
     from pyarrow import parquet
 
-    if not parts:
-        raise ValueError("found no sentences; expected some text")
     with parquet.ParquetWriter(path, parquet.read_schema(parts[0])) as writer:
         for part in parts:
             writer.write_table(parquet.read_table(part))

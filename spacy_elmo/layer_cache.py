@@ -100,6 +100,8 @@ class LayerCache:
             return False
         self.free -= layers.nbytes
         self._memory[key] = layers
+        if isinstance(layers, np.ndarray):
+            layers.flags.writeable = False  # docs may share it
         return True
 
     def _load(self, key: bytes) -> Any:

@@ -75,6 +75,9 @@ def _sentences(doc: Doc) -> List[int]:
     """RETURNS (List[int]): Where sentences begin, counted in words."""
     array = doc.to_array([SENT_START, IS_SPACE]).astype(np.int64)
     starts, is_space = array[:, 0] == 1, array[:, 1] != 0
+    if "sents" in doc.user_hooks:
+        starts[:] = False
+        starts[[sentence.start for sentence in doc.sents]] = True
     starts[:1] = True
     words_before = np.cumsum(~is_space) - ~is_space
     return np.unique(words_before[starts]).tolist()

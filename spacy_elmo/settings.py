@@ -29,7 +29,7 @@ class Settings:
     window: int = 256
     overlap: int = 64
     stateful: bool = False
-    max_batch_tokens: int = 2048
+    max_batch_tokens: int = 8192
 
     def __post_init__(self) -> None:
         if self.segments not in SEGMENTS:

@@ -4,7 +4,6 @@ import contextlib
 import copy
 import uuid
 from dataclasses import replace
-from hashlib import blake2b
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import srsly
@@ -15,6 +14,7 @@ from thinc.types import Floats3d
 
 from .arrays import to_array, to_tensor
 from .bilm import BiLM, load_bilm
+from .bilm.fingerprint import fingerprint
 from .bilm.native import load_native_parts, native_parts
 from .default import default_bilm
 from .reader import read_docs_with_gradient
@@ -64,7 +64,7 @@ class BiLMShim(Shim):
         # Only inference and fine-tuning happen here: the softmax would be dead weight.
         bilm.softmax, bilm.vocab = None, None
         bilm.config = replace(bilm.config, softmax=None)
-        self._fingerprint = _fingerprint(bilm)  # while the weights are on the CPU
+        self._fingerprint = fingerprint(bilm)  # while the weights are on the CPU
         self._model = bilm.to(get_torch_default_device())
         self._updated = False
 
@@ -75,9 +75,11 @@ class BiLMShim(Shim):
         outputs = read_docs_with_gradient(self.bilm, readings, settings)
 
         def backprop(gradients: List[Floats3d]) -> None:
-            torch.autograd.backward(
-                outputs, [to_tensor(d, self.bilm.device) for d in gradients]
-            )
+            # A batch of nothing but whitespace depends on no weight.
+            if any(output.requires_grad for output in outputs):
+                torch.autograd.backward(
+                    outputs, [to_tensor(d, self.bilm.device) for d in gradients]
+                )
 
         return [to_array(ops, output) for output in outputs], backprop
 
@@ -142,12 +144,3 @@ class BiLMShim(Shim):
         self._set(load_native_parts(srsly.msgpack_loads(data)))
         self.source = None
         return self
-
-
-def _fingerprint(bilm: BiLM) -> str:
-    digest = blake2b(srsly.json_dumps(bilm.config.to_dict(), sort_keys=True).encode())
-    digest.update(srsly.json_dumps(vars(bilm.lexicon), sort_keys=True).encode())
-    for name, weight in bilm.state_dict().items():
-        digest.update(name.encode())
-        digest.update(weight.contiguous().numpy().data)
-    return digest.hexdigest()[:32]

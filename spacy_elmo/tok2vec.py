@@ -54,7 +54,8 @@ def Tok2VecWithElmo(
         "tok2vec_with_elmo",
         forward,
         init=init,
-        dims={"nO": None},
+        # spaCy's EntityLinker wants to know it before the biLM is there to ask.
+        dims={"nO": encode.maybe_get_dim("nO") if where == "input" else None},
         layers=[layer for _, layer in refs if layer is not None],
         refs={},
     )

@@ -52,7 +52,11 @@ def evaluate_cli(
     except (SourceError, ValueError, OSError) as error:
         msg.fail(f"{error}", exits=1)
     data = result.as_dict()
-    msg.table({key: f"{value:,.4g}" for key, value in data.items()})
+    shown = {
+        key: f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+        for key, value in data.items()
+    }
+    msg.table(shown)
     if output is not None:
         output.parent.mkdir(parents=True, exist_ok=True)
         srsly.write_json(output, data)

@@ -154,8 +154,12 @@ class PretrainConfig:
             )
         if not self.paths.raw_text:
             raise ValueError("paths.raw_text is not set; expected files to train on")
-        limits = (training.max_steps, training.max_epochs, training.max_words)
-        if not any(limits) and not training.max_minutes and not training.patience:
+        limits = ("max_steps", "max_epochs", "max_words", "max_minutes", "patience")
+        for key in limits:
+            found = getattr(training, key)
+            if found < 0:
+                raise ValueError(f"training.{key} is {found}; expected 0 or more")
+        if not any(getattr(training, key) for key in limits):
             raise ValueError(
                 "training has no limit; set one of max_steps, max_epochs, max_words, "
                 "max_minutes and patience"
@@ -178,10 +182,23 @@ def load_config(path: Path, overrides: Dict[str, Any]) -> PretrainConfig:
     overrides (Dict[str, Any]): Values by their dotted names.
     """
     try:
-        data = Config().from_disk(path, overrides=overrides)
+        data = Config().from_disk(path, interpolate=False)
+        for name, value in overrides.items():
+            _set(data, name, value)
+        data = data.interpolate()
     except (OSError, ValueError) as error:
         raise ValueError(f"{path}: cannot be read as a config: {error}") from None
     return _fill(PretrainConfig, dict(data), "")
+
+
+def _set(data: Dict[str, Any], name: str, value: Any) -> None:
+    """Also in sections that the file leaves out."""
+    *sections, key = name.split(".")
+    for section in sections:
+        data = data.setdefault(section, {})
+        if not isinstance(data, dict):
+            raise ValueError(f"{name} is no setting: {section} is no section")
+    data[key] = value
 
 
 def _fill(kind: Type[ConfigT], data: Dict[str, Any], where: str) -> ConfigT:

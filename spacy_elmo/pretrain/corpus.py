@@ -2,7 +2,7 @@
 
 import json
 import os
-import shutil
+from array import array
 from collections import Counter
 from hashlib import blake2b
 from pathlib import Path
@@ -16,6 +16,8 @@ from .tokenize import Splitter, make_chunks, split_all
 VERSION = 1
 META, WORDS, COUNTS = "corpus.json", "words.txt", "counts.npy"
 PARTS = ("train", "dev")
+FILES: Tuple[str, ...] = (META, WORDS, COUNTS)
+FILES += tuple(f"{part}.{end}" for part in PARTS for end in ("tokens", "blocks.npy"))
 MAX_BLOCK = 2**13  # tokens after which a document is cut, to be shuffled in parts
 
 
@@ -91,8 +93,9 @@ def build_corpus(
         found = json.loads((folder / META).read_text("utf8"))
         if found.get("fingerprint") == fingerprint:
             return Corpus(folder), False
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in FILES:  # nothing else: it may be a folder with more in it
+        (folder / name).unlink(missing_ok=True)
     writer = _Writer(folder)
     troubles: Counter[str] = Counter()
     chunks = make_chunks(files, share, troubles)
@@ -142,7 +145,7 @@ class _Writer:
         self.files = [(folder / f"{part}.raw").open("wb") for part in PARTS]
         self.lengths = [0, 0]
         self.sentences = [0, 0]
-        self.blocks: List[List[int]] = [[], []]
+        self.blocks = [array("q"), array("q")]
         self.documents = [0, 0]
 
     def add(
@@ -162,7 +165,7 @@ class _Writer:
             self.counts = grown
         if part == 0:
             found = np.bincount(stream, minlength=len(table))
-            self.counts[table[1:]] += found[1 : len(table)]
+            np.add.at(self.counts, table[1:], found[1 : len(table)])
         table[stream].astype("<i4").tofile(self.files[part])
         self._add_blocks(documents, paragraphs, part)
         self.lengths[part] += len(stream)

@@ -1,7 +1,8 @@
 """Exact perplexity of both directions."""
 
 import math
-from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+from itertools import islice
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 import torch
@@ -13,6 +14,7 @@ from ..bilm.packing import plan
 from ..bilm.state import State
 from ..bilm.threads import side_by_side
 from .corpus import Stream
+from .ranks import Ranks
 from .windows import Feeder, Numbers, turn_sentences
 
 MAX_BATCH_TOKENS = 4096
@@ -45,7 +47,13 @@ class Perplexity(NamedTuple):
 
 
 def evaluate(
-    bilm: BiLM, stream: Stream, feeder: Feeder, unknown: int, *, carry: bool = False
+    bilm: BiLM,
+    stream: Stream,
+    feeder: Feeder,
+    unknown: int,
+    *,
+    carry: bool = False,
+    ranks: Optional[Ranks] = None,
 ) -> Perplexity:
     """Perplexity with the full softmax: n + 1 predictions a direction for a sentence of
     n words, its boundary included.
@@ -53,30 +61,30 @@ def evaluate(
     unknown (int): The softmax's number of unknown words.
     carry (bool): Read the text as one stream; by default, each sentence starts from
         zero states.
+    ranks (Optional[Ranks]): Processes that share the work.
     """
     windows = _whole_stream(stream) if carry else _sentences(stream)
-    total = torch.zeros(2, dtype=torch.float64)
+    if ranks is not None:
+        windows = islice(windows, ranks.rank, None, ranks.size)
+    # Losses of both directions, predictions a direction, words, unknown words.
+    sums = torch.zeros(5, dtype=torch.float64)
     state = State.zeros(bilm.config.lstm, 1, bilm.weight)
-    n_predictions = n_words = n_unknown = 0
     for numbers, mask in windows:
-        start = (
-            state
-            if carry
-            else State.zeros(bilm.config.lstm, mask.shape[1], bilm.weight)
-        )
-        losses, state = _losses(bilm, feeder, numbers, mask, start)
-        total += losses
-        n_predictions += int(mask.sum())
+        if not carry:
+            state = State.zeros(bilm.config.lstm, mask.shape[1], bilm.weight)
+        losses, state = _losses(bilm, feeder, numbers, mask, state)
         words = numbers.targets[0][mask]
         words = words[words != 0]
-        n_words += len(words)
-        n_unknown += int((feeder.outputs[words] == unknown).sum())
+        n_unknown = int((feeder.outputs[words] == unknown).sum())
+        counts = torch.tensor([mask.sum(), len(words), n_unknown])
+        sums += torch.cat([losses, counts])
+    if ranks is not None:
+        sums = ranks.total(sums)
+    *totals, n_predictions, n_words, n_unknown = sums.tolist()
     if not n_predictions:
         raise ValueError("found no sentence to evaluate on; expected some text")
-    forward, backward = (
-        math.exp(min(700.0, t / n_predictions)) for t in total.tolist()
-    )
-    return Perplexity(forward, backward, n_words, n_unknown)
+    forward, backward = (math.exp(min(700.0, t / n_predictions)) for t in totals)
+    return Perplexity(forward, backward, int(n_words), int(n_unknown))
 
 
 @torch.no_grad()

@@ -1,7 +1,7 @@
 """Several processes that train one model, or the only one."""
 
 import os
-from typing import Any, Dict, List
+from typing import Dict, List
 
 import torch
 import torch.distributed as dist
@@ -16,12 +16,18 @@ class Ranks:
     def __init__(self, device: torch.device) -> None:
         self.size = int(os.environ.get("WORLD_SIZE", "1"))
         self.rank = int(os.environ.get("RANK", "0"))
+        self.device = device
         if self.size > 1 and not dist.is_initialized():
             dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
 
     @property
     def first(self) -> bool:
         return self.rank == 0
+
+    @property
+    def restarted(self) -> bool:
+        """Whether torchrun started this run again after a process had died."""
+        return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
 
     def share(self, weights: List[Tensor]) -> None:
         """Give all processes the weights of the first."""
@@ -58,10 +64,11 @@ class Ranks:
 
     def total(self, tensor: Tensor) -> Tensor:
         """RETURNS (Tensor): The sum over all processes."""
-        if self.size > 1:
-            tensor = tensor.clone()
-            dist.all_reduce(tensor)
-        return tensor
+        if self.size == 1:
+            return tensor
+        total = tensor.to(self.device, copy=True)  # NCCL knows only GPUs
+        dist.all_reduce(total)
+        return total.to(tensor.device)
 
     def collect(self, tensor: Tensor, axis: int) -> Tensor:
         """RETURNS (Tensor): The tensors of all processes beside each other."""
@@ -69,13 +76,20 @@ class Ranks:
             return tensor
         return torch.cat(self._gather(tensor.contiguous()), axis)
 
-    def agree(self, value: Any) -> Any:
-        """RETURNS (Any): What the first process has."""
-        if self.size == 1:
-            return value
-        box = [value]
-        dist.broadcast_object_list(box, 0)
-        return box[0]
+    def any(self, flag: bool) -> bool:
+        """RETURNS (bool): Whether it is so in any process."""
+        return bool(self.total(torch.tensor(float(flag))) > 0)
+
+    def close(self) -> None:
+        """At the end, when nobody needs the others any more."""
+        if self.size > 1:
+            dist.barrier()
+            dist.destroy_process_group()
+
+    def wait(self) -> None:
+        """Until all processes have come here."""
+        if self.size > 1:
+            dist.barrier()
 
 
 def _padded(tensor: Tensor, n_rows: int) -> Tensor:

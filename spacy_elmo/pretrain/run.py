@@ -63,10 +63,20 @@ def pretrain(
         on_step=on_step,
         on_evaluation=on_evaluation,
     )
-    if resume and trainer.resume(tell):
+    if (resume or ranks.restarted) and trainer.resume(tell):
         tell(f"Going on from step {trainer.progress.step:,}")
     log.begin(trainer.progress.step, config)
-    trainer.run()
+    try:
+        trainer.run()
+        ranks.close()
+    except RuntimeError as error:
+        if ranks.size == 1:
+            raise
+        reason = str(error).splitlines()[0]
+        raise ValueError(
+            f"process {ranks.rank} lost touch with another one, which may have died "
+            f"({reason}); --resume goes on from the last checkpoint"
+        ) from error
     console.close()
     if trainer.stopping:
         tell(f"Stopped at step {trainer.progress.step:,}; --resume goes on from here")
@@ -103,7 +113,7 @@ def open_corpus(
 
     # The first process writes it, then the others find it.
     corpus = build() if ranks.first else None
-    ranks.agree(None)
+    ranks.wait()
     return corpus or Corpus(folder)
 
 

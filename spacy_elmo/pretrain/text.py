@@ -2,13 +2,15 @@
 
 import glob
 import gzip
+import zlib
 from collections import Counter
 from pathlib import Path
-from typing import IO, Any, Dict, Iterable, Iterator, List, NamedTuple
+from typing import IO, Any, Dict, Iterable, Iterator, List, NamedTuple, Tuple
 
 import srsly
 
 BLOCK = 2**20
+MAX_RECORD = 2**26  # bytes of a line of JSON, which is needed as a whole
 MAX_PARAGRAPH = 10**5  # characters; what is longer is cut at a space
 SUFFIXES = (".txt", ".jsonl", ".spacy")
 
@@ -61,17 +63,18 @@ def read_parts(path: Path, troubles: "Counter[str]") -> Iterator[Part]:
 
     troubles (Counter[str]): Where broken input is counted.
     """
-    lines = read_lines(path, troubles)
     if kind_of(path) == ".jsonl":
-        for line in lines:
+        for line, _ in read_lines(path, troubles, MAX_RECORD):
             if line.strip():
                 yield from _record(line, troubles)
         return
-    ended = True
-    for line in lines:
+    ended, cut = True, False
+    for line, unfinished in read_lines(path, troubles):
         if line.strip():
-            ended = False
-            yield Part([line], False)
+            pieces = _pieces(line)
+            troubles["lines that were cut"] += len(pieces) > 1 and not cut
+            ended, cut = False, unfinished
+            yield Part(pieces, False)
         else:
             troubles["empty lines"] += ended
             if not ended:
@@ -90,75 +93,74 @@ def _record(line: str, troubles: "Counter[str]") -> Iterator[Part]:
     except (ValueError, KeyError, TypeError):
         troubles["lines that are no JSON with a text"] += 1
         return
+    text = _without_nul(text, troubles)
     if not text.isascii():
         text = text.encode("utf-8", "replace").decode("utf-8")  # no lone surrogates
     paragraphs = [part for part in text.split("\n") if part.strip()]
-    cut = [piece for part in paragraphs for piece in _pieces(part, troubles)]
-    yield Part(cut, True)
+    pieces = [piece for part in paragraphs for piece in _pieces(part)]
+    troubles["lines that were cut"] += len(pieces) > len(paragraphs)
+    yield Part(pieces, True)
 
 
-def read_lines(path: Path, troubles: "Counter[str]") -> Iterator[str]:
-    """Lines without their ends, cut where they are too long to be held."""
+def read_lines(
+    path: Path, troubles: "Counter[str]", limit: int = BLOCK
+) -> Iterator[Tuple[str, bool]]:
+    """YIELDS (Tuple[str, bool]): A line without its end, or as much of it as fits into
+    about limit bytes, and whether it goes on."""
     pending = b""
-    cut = False
-    with _open(path) as file:
+    with open_file(path) as file:
         while True:
             try:
                 block = file.read(BLOCK)
-            except (EOFError, OSError, gzip.BadGzipFile):
+            except (EOFError, OSError, zlib.error):
                 troubles["files that break off"] += 1
                 block = b""
             if not block:
                 break
             *lines, pending = (pending + block).split(b"\n")
             for line in lines:
-                yield from _decode(line, troubles)
-                cut = False
+                yield _decode(line, troubles), False
             # An endless line: most of it now, up to a space, if there is one.
-            if len(pending) > BLOCK:
+            if len(pending) > limit:
                 place = pending.rfind(b" ") + 1 or _whole(pending)
-                troubles["lines that were cut"] += not cut
-                cut = True
-                yield from _decode(pending[:place], troubles)
+                yield _decode(pending[:place], troubles), True
                 pending = pending[place:]
     if pending:
-        yield from _decode(pending, troubles)
+        yield _decode(pending, troubles), False
 
 
 def _whole(data: bytes) -> int:
-    """Where data can be cut without breaking a character."""
-    place = len(data)
-    while place > 1 and data[place - 1] & 0xC0 == 0x80:
-        place -= 1
-    return max(1, place - 1)
+    """Where data can be cut without breaking a character, close to its end."""
+    for back in (1, 2, 3):
+        if data[-back] & 0xC0 != 0x80:  # where a character begins
+            return len(data) - back
+    return len(data)
 
 
-def _decode(line: bytes, troubles: "Counter[str]") -> Iterator[str]:
+def _decode(line: bytes, troubles: "Counter[str]") -> str:
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError:
         troubles["lines of broken UTF-8"] += 1
         text = line.decode("utf-8", "replace")
-    if "\0" in text:
-        troubles["lines with NUL"] += 1
-        text = text.replace("\0", "")
-    yield from _pieces(text.rstrip("\r"), troubles)
+    return _without_nul(text, troubles).rstrip("\r")
 
 
-def _pieces(text: str, troubles: "Counter[str]") -> Iterator[str]:
-    if len(text) <= MAX_PARAGRAPH:
-        yield text
-        return
-    troubles["lines that were cut"] += 1
-    while text:
-        place = len(text)
-        if place > MAX_PARAGRAPH:
-            place = text.rfind(" ", 1, MAX_PARAGRAPH) + 1 or MAX_PARAGRAPH
-        yield text[:place]
+def _without_nul(text: str, troubles: "Counter[str]") -> str:
+    troubles["lines with NUL"] += "\0" in text
+    return text.replace("\0", "")
+
+
+def _pieces(text: str) -> List[str]:
+    pieces = []
+    while len(text) > MAX_PARAGRAPH:
+        place = text.rfind(" ", 1, MAX_PARAGRAPH) + 1 or MAX_PARAGRAPH
+        pieces.append(text[:place])
         text = text[place:]
+    return [*pieces, text]
 
 
-def _open(path: Path) -> IO[bytes]:
+def open_file(path: Path) -> IO[bytes]:
     if path.suffix == ".gz":
         return gzip.open(path, "rb")  # type: ignore[return-value]
     return path.open("rb")

@@ -14,7 +14,7 @@ from spacy.language import Language
 from spacy.pipeline import Sentencizer
 from spacy.tokens import Doc, DocBin
 
-from .text import kind_of, read_parts
+from .text import kind_of, open_file, read_parts
 
 CHUNK_CHARACTERS = 2**19
 ENDS = frozenset(Sentencizer.default_punct_chars)
@@ -36,6 +36,17 @@ class Splitter(NamedTuple):
         config = {}
         if self.tokenizer is not None:
             config = {"nlp": {"tokenizer": {"@tokenizers": self.tokenizer}}}
+        try:
+            spacy.util.get_lang_class(self.lang)
+        except ImportError:
+            raise ValueError(
+                f"corpus.lang is '{self.lang}'; expected a language of spaCy, or 'xx'"
+            ) from None
+        if self.tokenizer and not spacy.registry.has("tokenizers", self.tokenizer):
+            raise ValueError(
+                f"corpus.tokenizer is '{self.tokenizer}', which is not registered; "
+                "expected one such as 'spacy.Tokenizer.v1'"
+            )
         try:
             return spacy.blank(self.lang, config=config)
         except ImportError as error:
@@ -149,7 +160,7 @@ def _docs(
 ) -> Iterator[Tuple[Doc, bool, bool]]:
     """YIELDS: A paragraph, whether a document begins with it, and is held out."""
     if chunk.path is not None:
-        for doc in DocBin().from_disk(chunk.path).get_docs(nlp.vocab):
+        for doc in _read_docs(chunk.path, nlp):
             yield doc, True, is_held_out(doc[:100].text, share)
         return
     for text, begins, held_out in zip(*chunk[:3]):
@@ -160,26 +171,36 @@ def _docs(
         yield doc, begins, held_out
 
 
+def _read_docs(path: Path, nlp: Language) -> List[Doc]:
+    try:
+        with open_file(path) as file:
+            return list(DocBin().from_bytes(file.read()).get_docs(nlp.vocab))
+    except Exception as error:  # of zlib, msgpack, numpy, ...
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
+        raise ValueError(
+            f"{path}: cannot be read as a .spacy file ({reason})"
+        ) from None
+
+
 def _stream(doc: Doc, one_sentence: bool) -> np.ndarray:
     """RETURNS (np.ndarray): The orths of words, with 0 before each sentence."""
     array = doc.to_array([ORTH, IS_SPACE, IS_PUNCT, SENT_START])
-    orths = array[array[:, 1] == 0, 0]
+    kept = array[:, 1] == 0
+    orths = array[kept, 0]
     if not len(orths):
         return orths
     if one_sentence:
-        starts = np.zeros(1, dtype=np.int64)
+        begins = np.zeros(1, dtype=np.int64)
     elif doc.has_annotation("SENT_START"):
-        begins = array[:, 3] == 1
-        before = np.cumsum(array[:, 1] == 0) - (array[:, 1] == 0)
-        starts = np.unique(np.append(0, before[begins]))
-        starts = starts[starts < len(orths)]
+        begins = np.flatnonzero(array[:, 3] == 1)
     else:
-        words = doc.vocab.strings
-        kept = array[array[:, 1] == 0]
-        distinct, inverse = np.unique(orths, return_inverse=True)
-        ends = np.array([words[int(orth)] in ENDS for orth in distinct])[inverse]
-        starts = sentence_starts(ends, kept[:, 2] != 0)
-    return np.insert(orths, starts, 0)
+        strings = doc.vocab.strings
+        distinct, inverse = np.unique(array[:, 0], return_inverse=True)
+        ends = np.array([strings[int(orth)] in ENDS for orth in distinct])[inverse]
+        begins = sentence_starts(ends, array[:, 2] != 0)
+    # A sentence that begins with space begins with the word after it.
+    starts = np.unique(np.append(0, (np.cumsum(kept) - kept)[begins]))
+    return np.insert(orths, starts[starts < len(orths)], 0)
 
 
 def sentence_starts(ends: np.ndarray, punctuation: np.ndarray) -> np.ndarray:

@@ -115,7 +115,7 @@ class Trainer:
         saved = time.monotonic()
         evaluated = self.progress.step
         try:
-            while not self._done() and not self.stopping:
+            while not self._done():
                 self.step()
                 due = self.progress.step % self.settings.eval_frequency == 0
                 if due and len(self.corpus.dev.tokens):
@@ -195,7 +195,9 @@ class Trainer:
 
     def evaluate(self) -> Perplexity:
         """Perplexity on the text held out; the best model so far is kept."""
-        result = evaluate(self.bilm, self.corpus.dev, self.feeder, self.unknown)
+        result = evaluate(
+            self.bilm, self.corpus.dev, self.feeder, self.unknown, ranks=self.ranks
+        )
         progress = self.progress
         if result.mean < progress.best:
             progress.best, progress.since_best = result.mean, 0
@@ -219,7 +221,8 @@ class Trainer:
         return max((value / limit for value, limit in limits if limit), default=0.0)
 
     def _done(self) -> bool:
-        return bool(self.ranks.agree(self.share_done() >= 1))
+        self.stopping = self.ranks.any(self.stopping)
+        return self.stopping or self.ranks.any(self.share_done() >= 1)
 
     def learn_rate(self) -> float:
         settings = self.settings

@@ -73,8 +73,10 @@ def make_bilm(config: PretrainConfig, corpus: Corpus) -> Tuple[BiLM, bool]:
 
 def _set_softmax(bilm: BiLM, words: List[str], settings: VocabSettings) -> None:
     sizes = softmax_config(len(words), settings)
-    bilm.softmax = make_softmax(sizes, bilm.config.lstm.projection_dim)
-    bilm.softmax.reset_parameters()
+    head = make_softmax(sizes, bilm.config.lstm.projection_dim)
+    if isinstance(head, FullSoftmax):  # torch draws the weights of its own
+        head.reset_parameters()
+    bilm.softmax = head.to(bilm.device)
     bilm.vocab = words
     bilm.config = replace(bilm.config, softmax=sizes)
 

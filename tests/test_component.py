@@ -1,0 +1,312 @@
+"""The `elmo` component as users see it: what stands in the contract, its settings, and
+that batches and processes do not show."""
+
+import multiprocessing
+import pickle
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+import spacy
+import torch
+from spacy.tokens import Doc
+
+from spacy_elmo import load_bilm
+
+TEXT = "Let's stick to improvisation in this skit."
+
+
+@pytest.fixture
+def folder(tiny, tmp_path):
+    tiny.bilm.save(tmp_path / "bilm")
+    return str(tmp_path / "bilm")
+
+
+@pytest.fixture
+def make_nlp(folder):
+    def make(**config):
+        nlp = spacy.blank("en")
+        nlp.add_pipe("elmo", config={"bilm": folder, **config})
+        return nlp
+
+    return make
+
+
+def assert_close(found, expected, tolerance=1e-6):
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
+
+
+def refusal(function, *args, **kwargs):
+    """The one sentence that is said of something."""
+    with pytest.raises(ValueError) as caught:
+        function(*args, **kwargs)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+# The contract
+
+
+def test_a_doc_has_what_the_contract_names(folder, make_nlp):
+    nlp = make_nlp()
+    doc = nlp(TEXT)
+    layers = load_bilm(folder).embed([[token.text for token in doc]])[0]
+    layers = layers.transpose(1, 0, 2)
+    vectors = layers.mean(axis=1)
+    assert np.abs(layers).max() > 0.5
+    assert (len(doc), 3, 10) == layers.shape
+
+    assert isinstance(doc.tensor, np.ndarray)
+    assert doc.tensor.dtype == doc._.elmo.layers.dtype == np.float32
+    assert_close(doc.tensor, vectors)
+    assert_close(doc._.elmo.vectors, vectors)
+    assert_close(doc._.elmo.layers, layers)
+    assert_close(doc[1]._.elmo_layers, layers[1])
+    assert_close(doc[1]._.elmo, vectors[1])
+    assert_close(doc[0:3]._.elmo, vectors[:3].mean(axis=0))
+    assert_close(doc[-1]._.elmo, vectors[-1])
+    assert_close(doc[2:2]._.elmo, np.zeros(10))
+
+
+def test_layer_0_is_the_token_vector_twice(make_nlp):
+    words = make_nlp()(TEXT)._.elmo.layers[:, 0]
+    assert words.any()
+    assert_close(words[:, :5], words[:, 5:], 0)
+    again = make_nlp()("skit in other words")._.elmo.layers[:, 0]
+    assert_close(again[:2], words[[7, 5]])  # whatever is around it
+
+
+@pytest.mark.filterwarnings("ignore:.*W007")  # spaCy's, of any tensor
+def test_spacys_own_calls_work(make_nlp):
+    nlp = make_nlp()
+    doc, other = nlp(TEXT), nlp("Another text")
+    assert doc.has_vector and doc[1].has_vector
+    assert_close(doc[1].vector, doc.tensor[1])
+    assert_close(doc[1:3].vector, doc.tensor[1:3].mean(axis=0))
+    assert_close(doc.vector, doc.tensor.mean(axis=0))
+    a, b = doc.vector, other.vector
+    expected = a @ b / np.sqrt((a @ a) * (b @ b))
+    assert doc.similarity(other) == pytest.approx(expected, abs=1e-5)
+    assert abs(expected) < 0.999
+    assert doc.similarity(nlp(TEXT)) == pytest.approx(1, abs=1e-5)
+
+
+def test_the_repr_says_what_is_there(make_nlp):
+    nlp = make_nlp()
+    assert repr(nlp(TEXT)._.elmo) == "<ELMo of 9 tokens: layers and vectors>"
+    assert repr(nlp.make_doc(TEXT)._.elmo) == "<ELMo of 9 tokens: nothing computed>"
+
+
+DEFAULT = """
+import sys, warnings
+import spacy
+warnings.simplefilter("ignore", UserWarning)
+nlp = spacy.blank("en")
+nlp.add_pipe("elmo")
+sys.stdout.write(nlp(sys.argv[1]).tensor.tobytes().hex())
+"""
+
+
+def test_the_default_works_at_once_and_everywhere(recwarn):
+    warnings.simplefilter("always")
+    torch.manual_seed(1)
+    expected = torch.rand(1)
+    torch.manual_seed(1)
+    nlp = spacy.blank("en")
+    nlp.add_pipe("elmo")
+    doc = nlp(TEXT)
+    list(nlp.pipe(["More text", "and more"]))
+    assert torch.rand(1) == expected  # no one else's random numbers are used up
+    (warning,) = recwarn.list
+    assert warning.category is UserWarning
+    assert "untrained" in str(warning.message) and "'bilm'" in str(warning.message)
+
+    command = [sys.executable, "-c", DEFAULT, TEXT]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found = np.frombuffer(bytes.fromhex(done.stdout), np.float32)
+    assert_close(found.reshape(9, -1), doc.tensor)
+    assert np.abs(found).max() > 0.01
+
+
+def test_a_bilm_that_is_named_gives_no_warning(make_nlp, recwarn):
+    warnings.simplefilter("always")
+    make_nlp()(TEXT)
+    assert not recwarn.list
+
+
+# The mix
+
+
+def test_the_mix_is_a_plain_mean_or_what_is_asked_for(make_nlp):
+    layers = make_nlp()(TEXT)._.elmo.layers
+    assert_close(make_nlp(mix=None)(TEXT).tensor, layers.mean(axis=1))
+    assert_close(make_nlp(mix=[0, 0, 1])(TEXT).tensor, layers[:, 2])
+    doc = make_nlp(mix=[0.5, 2.0, -1.0])(TEXT)
+    expected = 0.5 * layers[:, 0] + 2 * layers[:, 1] - layers[:, 2]
+    assert_close(doc.tensor, expected, 2e-6)
+    assert_close(doc._.elmo.vectors, expected, 2e-6)
+    assert_close(doc[3]._.elmo, expected[3], 2e-6)
+
+
+@pytest.mark.parametrize("mix", [[1.0], [0.25] * 4, []])
+def test_a_mix_of_the_wrong_length_is_refused(make_nlp, mix):
+    sentence = refusal(make_nlp(mix=mix), TEXT)
+    assert f"mix has {len(mix)} numbers; expected 3" in sentence
+
+
+# Settings
+
+
+@pytest.mark.parametrize(
+    "key,value,expected",
+    [
+        ("segments", "paragraphs", "('auto', 'sentences', 'windows')"),
+        ("window", 0, "1 or more"),
+        ("overlap", -1, "0 to 128"),
+        ("overlap", 129, "0 to 128, half the window"),
+        ("max_batch_tokens", 0, "1 or more"),
+        ("store_layers", "gpu", "('device', 'cpu', 'none')"),
+        ("store_dtype", "int8", "('float32', 'float16')"),
+        ("cache_layers", "never", "('none', 'training', 'always')"),
+        ("cache_memory_mb", -1, "0 or more"),
+    ],
+)
+def test_bad_settings_are_named(make_nlp, key, value, expected):
+    sentence = refusal(make_nlp, **{key: value})
+    assert sentence.startswith(f"{key} is {value!r}; expected ")
+    assert expected in sentence
+
+
+@pytest.mark.parametrize("key,value", [("window", "long"), ("mix", 1), ("bilm", 3)])
+def test_settings_of_the_wrong_type_are_named(make_nlp, key, value):
+    with pytest.raises(ValueError, match=key):
+        make_nlp(**{key: value})
+
+
+def test_a_source_that_is_not_there_is_named(make_nlp, tmp_path):
+    sentence = refusal(make_nlp(bilm=str(tmp_path / "nowhere")), TEXT)
+    assert str(tmp_path / "nowhere") in sentence
+
+
+# Batches
+
+
+def make_texts():
+    rng = np.random.default_rng(0)
+    lengths = [0, 1, 99, *rng.integers(1, 30, 57)]
+    return [" ".join(f"w{n}" for n in rng.integers(0, 99, k)) for k in lengths]
+
+
+@pytest.mark.parametrize("stateful", [False, True])
+def test_batches_do_not_show(make_nlp, stateful):
+    texts = make_texts()
+    nlp = make_nlp(stateful=stateful, window=20, overlap=5)
+    expected = [nlp(text).tensor for text in texts]
+    rng = np.random.default_rng(1)
+    for batch_size, max_batch_tokens in [(1, 7), (7, 1), (60, 64), (256, 10**6)]:
+        nlp = make_nlp(
+            stateful=stateful, window=20, overlap=5, max_batch_tokens=max_batch_tokens
+        )
+        order = rng.permutation(len(texts))
+        docs = nlp.pipe((texts[i] for i in order), batch_size=batch_size)
+        for i, doc in zip(order, docs, strict=True):
+            assert doc.text == texts[i]
+            assert_close(doc.tensor, expected[i])
+
+
+def test_pipe_keeps_order_and_contexts(make_nlp):
+    nlp = make_nlp()
+    texts = make_texts()
+    docs = list(nlp.pipe(texts, batch_size=7))
+    assert [doc.text for doc in docs] == texts
+    pairs = list(nlp.pipe(zip(texts, range(60)), as_tuples=True, batch_size=7))
+    assert [(doc.text, n) for doc, n in pairs] == list(zip(texts, range(60)))
+    for doc, (other, _) in zip(docs, pairs):
+        assert_close(other.tensor, doc.tensor)
+
+
+def test_pipe_asks_for_no_more_docs_than_it_needs(make_nlp):
+    nlp = make_nlp()
+    asked = []
+    stream = (asked.append(n) or nlp.make_doc(f"text {n}") for n in range(50))
+    docs = nlp.get_pipe("elmo").pipe(stream, batch_size=4)
+    assert next(docs).text == "text 0"
+    assert len(asked) == 4
+
+
+def test_memory_zones(make_nlp):
+    nlp = make_nlp()
+    expected = nlp(TEXT).tensor
+    for _ in range(2):
+        with nlp.memory_zone():
+            found = nlp(TEXT).tensor
+        assert_close(found, expected)
+
+
+# Processes
+
+
+def ignore(name, component, docs, error):
+    pass
+
+
+def make_sentences(nlp, n):
+    for k in range(n):
+        words = ["A", "sentence", str(k), "."]
+        yield Doc(nlp.vocab, words=words * 2, sent_starts=([True] + [False] * 3) * 2)
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_processes_do_not_show(make_nlp, method):
+    nlp = make_nlp(segments="sentences")
+    nlp.set_error_handler(ignore)
+    expected = list(nlp.pipe(make_sentences(nlp, 6)))
+    docs = [nlp.make_doc("no boundaries"), *make_sentences(nlp, 6)]
+    before = multiprocessing.get_start_method()
+    multiprocessing.set_start_method(method, force=True)
+    try:
+        found = list(nlp.pipe(docs, n_process=2, batch_size=4))
+    finally:
+        multiprocessing.set_start_method(before, force=True)
+    assert [doc.text for doc in found] == [doc.text for doc in expected]
+    for doc, other in zip(found, expected):
+        assert_close(doc.tensor, other.tensor)
+        assert_close(doc._.elmo.layers, other._.elmo.layers)
+        assert_close(doc[0]._.elmo, other[0]._.elmo)
+
+
+@pytest.mark.parametrize("used", [False, True])
+def test_a_component_can_be_pickled(make_nlp, used):
+    nlp = make_nlp(mix=[0.0, 0.0, 1.0], window=4, overlap=2, store_layers="none")
+    nlp.set_error_handler(ignore)
+    if used:
+        nlp(TEXT)
+    other = pickle.loads(pickle.dumps(nlp.get_pipe("elmo")))
+    doc = other(nlp.make_doc(TEXT))
+    assert_close(doc.tensor, nlp(TEXT).tensor)
+    assert "not kept" in refusal(lambda: doc._.elmo.layers)
+    assert other.name == "elmo"
+    assert other.get_error_handler() is ignore
+
+
+# Errors
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 100])
+def test_a_bad_doc_loses_only_itself(make_nlp, batch_size):
+    nlp = make_nlp(segments="sentences")
+    docs = [*make_sentences(nlp, 5), nlp.make_doc("no boundaries")]
+    docs = docs[3:] + docs[:3]
+    with pytest.raises(ValueError, match="no sentence boundaries"):
+        list(nlp.pipe(docs, batch_size=batch_size))
+    errors = []
+    nlp.set_error_handler(lambda *args: errors.append(args))
+    found = list(nlp.pipe(docs, batch_size=batch_size))
+    assert list(map(id, found)) == list(map(id, docs[:2] + docs[3:]))
+    assert all(doc.tensor.any() for doc in found)
+    ((name, component, lost, error),) = errors
+    assert (name, component, lost) == ("elmo", nlp.get_pipe("elmo"), [docs[2]])
+    assert "no sentence boundaries" in str(error)

@@ -1,0 +1,353 @@
+"""What docs keep, what happens to it on their way, and what components that listen get
+of docs with a history."""
+
+import pickle
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin
+
+TEXT = "New York is in the USA . It is \n large ."
+
+
+@pytest.fixture
+def folder(tiny, tmp_path):
+    tiny.bilm.save(tmp_path / "bilm")
+    return str(tmp_path / "bilm")
+
+
+@pytest.fixture
+def other_folder(random_pair, tmp_path):
+    """Another biLM of the same sizes."""
+    lstm = {"projection_dim": 5, "n_layers": 2}
+    random_pair(8, scale=0.5, lstm=lstm).bilm.save(tmp_path / "other")
+    return str(tmp_path / "other")
+
+
+@pytest.fixture
+def make_nlp(folder):
+    def make(**config):
+        nlp = spacy.blank("en")
+        nlp.add_pipe("elmo", config={"bilm": folder, **config})
+        return nlp
+
+    return make
+
+
+@pytest.fixture
+def nlp(make_nlp):
+    return make_nlp()
+
+
+def assert_close(found, expected, tolerance=1e-6):
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
+
+
+def assert_same(doc, other):
+    """The same ELMo vectors, wherever one looks."""
+    assert_close(doc._.elmo.layers, other._.elmo.layers)
+    assert_close(doc._.elmo.vectors, other._.elmo.vectors)
+    assert_close(doc[-1]._.elmo, other[-1]._.elmo)
+    assert_close(doc[-1]._.elmo_layers, other[-1]._.elmo_layers)
+
+
+def assert_refused(doc, *parts, token=-1):
+    """One sentence with some parts is said of a doc and of a token, wherever one
+    looks."""
+    for look in (
+        lambda: doc._.elmo.layers,
+        lambda: doc._.elmo.vectors,
+        lambda: doc[token]._.elmo,
+        lambda: doc[token]._.elmo_layers,
+        lambda: doc[token:]._.elmo,
+    ):
+        with pytest.raises(ValueError) as caught:
+            look()
+        assert "\n" not in str(caught.value)
+        assert all(part in str(caught.value) for part in parts)
+
+
+# What is kept
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("store", ["device", "cpu"])
+@pytest.mark.parametrize("cache", ["none", "always"])
+def test_layers_are_kept_as_asked(nlp, make_nlp, store, dtype, cache):
+    expected = nlp(TEXT)
+    other = make_nlp(store_layers=store, store_dtype=dtype, cache_layers=cache)
+    for doc in other.pipe([TEXT, TEXT]):
+        layers = doc._.elmo.layers
+        assert layers.dtype == dtype
+        assert_close(
+            layers, expected._.elmo.layers, 1e-6 if dtype == "float32" else 2e-3
+        )
+        # Vectors are as exact as ever.
+        assert doc.tensor.dtype == doc._.elmo.vectors.dtype == np.float32
+        assert_close(doc.tensor, expected.tensor)
+        assert_close(doc._.elmo.vectors, expected.tensor)
+        assert_close(doc[2]._.elmo, expected.tensor[2])
+        assert_close(doc[:3]._.elmo, expected.tensor[:3].mean(axis=0))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("cache", ["none", "always"])
+def test_layers_need_not_be_kept(nlp, make_nlp, dtype, cache):
+    expected = nlp(TEXT)
+    doc = make_nlp(store_layers="none", store_dtype=dtype, cache_layers=cache)(TEXT)
+    assert not any(
+        isinstance(value, np.ndarray) and value.ndim == 3
+        for data in doc.user_data.values()
+        for value in data.values()
+    )
+    assert doc.tensor.dtype == np.float32
+    assert_close(doc.tensor, expected.tensor)
+    assert_close(doc._.elmo.vectors, expected.tensor)
+    assert_close(doc[2]._.elmo, expected.tensor[2])
+    assert repr(doc._.elmo) == "<ELMo of 12 tokens: vectors>"
+    for look in (lambda: doc._.elmo.layers, lambda: doc[0]._.elmo_layers):
+        with pytest.raises(ValueError, match="layers.* not kept; set store_layers"):
+            look()
+
+
+# Docs on their way
+
+
+def reload_bytes(doc):
+    return Doc(spacy.blank("en").vocab).from_bytes(doc.to_bytes())
+
+
+def reload_docbin(doc):
+    data = DocBin(store_user_data=True, docs=[doc]).to_bytes()
+    return next(DocBin().from_bytes(data).get_docs(spacy.blank("en").vocab))
+
+
+def reload_pickle(doc):
+    return pickle.loads(pickle.dumps(doc))
+
+
+@pytest.mark.parametrize("reload", [reload_bytes, reload_docbin, reload_pickle])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_reloaded_docs_keep_everything(make_nlp, reload, dtype):
+    doc = make_nlp(store_dtype=dtype)(TEXT)
+    other = reload(doc)
+    assert other._.elmo.layers.dtype == dtype
+    assert_same(other, doc)
+
+
+def test_a_docbin_without_user_data_loses_vectors(nlp):
+    data = DocBin(docs=[nlp(TEXT)]).to_bytes()
+    (doc,) = DocBin().from_bytes(data).get_docs(nlp.vocab)
+    assert_refused(doc, "no ELMo vectors", "run the 'elmo' component", "DocBin")
+    assert_same(nlp(doc), nlp(TEXT))
+
+
+def test_copies_have_arrays_of_their_own(nlp):
+    doc = nlp(TEXT)
+    other = doc.copy()
+    assert_same(other, doc)
+    other._.elmo.layers[:] = 0
+    assert doc._.elmo.layers.any() and doc._.elmo.vectors.any()
+
+
+def test_docs_made_of_docs_have_no_vectors(nlp):
+    docs = [nlp(TEXT), nlp("Hi there")]
+    with pytest.warns(UserWarning, match="W101.*elmo"):
+        merged = Doc.from_docs(docs)
+    cut = docs[0][1:4].as_doc(copy_user_data=True)
+    for doc in (merged, cut):
+        assert_refused(doc, "no ELMo vectors", "Doc.from_docs", "Span.as_doc")
+    # A boundary is where the second doc begins.
+    expected = np.concatenate([doc._.elmo.layers for doc in docs])
+    assert_close(nlp(merged)._.elmo.layers, expected)
+    assert_same(nlp(cut), nlp("York is in"))
+
+
+def merge(doc):
+    with doc.retokenize() as retokenizer:
+        retokenizer.merge(doc[0:2])
+
+
+def split(doc):
+    with doc.retokenize() as retokenizer:
+        retokenizer.split(doc[5], ["U", "SA"], heads=[doc[4], doc[4]])
+
+
+def merge_and_split(doc):
+    with doc.retokenize() as retokenizer:
+        retokenizer.merge(doc[0:2])
+        retokenizer.split(doc[-2], ["lar", "ge"], heads=[doc[4], doc[4]])
+
+
+@pytest.mark.parametrize("retokenize,n", [(merge, 11), (split, 13)])
+def test_retokenised_docs_are_refused(nlp, retokenize, n):
+    doc = nlp(TEXT)
+    retokenize(doc)
+    for token in (0, -1):
+        assert_refused(
+            doc, "retokenised", f"{n} tokens", "12", "run the component", token=token
+        )
+    assert_same(nlp(doc), nlp(Doc(nlp.vocab, words=[token.text for token in doc])))
+
+
+def test_retokenised_docs_are_refused_also_with_as_many_tokens(nlp):
+    doc = nlp(TEXT)
+    expected = doc[-1]._.elmo
+    merge_and_split(doc)
+    assert len(doc) == 12
+    assert_refused(doc, "retokenised", token=3)
+    assert_close(doc[-1]._.elmo, expected)  # nothing has moved here
+
+
+def test_vectors_can_be_dropped(nlp):
+    nlp.add_pipe("doc_cleaner", config={"attrs": {"_.elmo": None}})
+    doc = nlp(TEXT)
+    assert not doc.user_data
+    assert_refused(doc, "no ELMo vectors")
+    with pytest.raises(ValueError, match="only be set to None"):
+        doc._.elmo = 1
+
+
+@pytest.mark.parametrize("store", ["device", "none"])
+def test_another_tensor_leaves_the_vectors(make_nlp, store):
+    nlp = make_nlp(store_layers=store)
+    expected = nlp(TEXT)._.elmo.vectors
+    nlp.add_pipe("tok2vec")
+    nlp.initialize()
+    doc = nlp(TEXT)
+    assert doc.tensor.shape == (12, 96)
+    assert_close(doc._.elmo.vectors, expected)
+
+
+def test_running_twice_is_as_running_once(nlp, make_nlp, other_folder):
+    doc, other = nlp(TEXT), make_nlp(bilm=other_folder)
+    assert_same(nlp(doc), nlp(TEXT))
+    assert doc.vector_norm > 0
+    expected = other(TEXT)
+    assert np.abs(expected.tensor - doc.tensor).max() > 0.1
+    other.get_pipe("elmo")(doc)
+    assert_same(doc, expected)
+    # spaCy remembers these.
+    assert_close(doc.vector, expected.vector)
+    assert doc.vector_norm == pytest.approx(expected.vector_norm)
+
+
+def test_vectors_of_the_vocab_win(nlp):
+    expected = nlp(TEXT)
+    table = np.arange(4, dtype=np.float32)
+    nlp.vocab.set_vector("York", table)
+    doc = nlp(TEXT)
+    assert_close(doc[1].vector, table, 0)
+    assert doc[2].vector.shape == (4,) and not doc[2].has_vector
+    assert_close(doc.tensor, expected.tensor)
+    assert_same(doc, expected)
+    assert_close(doc[1]._.elmo, expected.tensor[1])
+
+
+# Components that listen
+
+
+@pytest.fixture
+def make_tagging(make_nlp):
+    def make(*after, **config):
+        nlp = make_nlp(**config)
+        for name in after:
+            nlp.add_pipe(name)
+        tok2vec = {
+            "@architectures": "spacy-elmo.ElmoTok2Vec.v1",
+            "elmo": {"@architectures": "spacy-elmo.ElmoListener.v1"},
+            "mix": {"@architectures": "spacy-elmo.ElmoMix.v1"},
+        }
+        model = {"@architectures": "spacy.Tagger.v2", "tok2vec": tok2vec}
+        tagger = nlp.add_pipe("tagger", config={"model": model})
+        for n in range(6):
+            tagger.add_label(f"T{n}")
+        nlp.initialize()
+        # Without training, one label would win everywhere.
+        softmax, mean = tagger.model.get_ref("softmax"), nlp(TEXT).tensor.mean(axis=0)
+        weights = np.random.default_rng(0).normal(0, 9, (6, 10)).astype("f")
+        softmax.set_param("W", weights)
+        softmax.set_param("b", -weights @ mean)
+        return nlp
+
+    return make
+
+
+def texts(n):
+    rng = np.random.default_rng(0)
+    vocab = [*TEXT.split(), ".", "\n"]
+    for k in range(n):
+        yield f"{k} . " + " ".join(vocab[i] for i in rng.integers(0, len(vocab), 14))
+
+
+def tags(docs):
+    return [[token.tag_ for token in doc] for doc in docs]
+
+
+def heard(nlp, docs):
+    """The layers that a listener gets."""
+    nodes = nlp.get_pipe("tagger").model.walk()
+    return (
+        next(node for node in nodes if node.name == "elmo-listener").predict(docs).data
+    )
+
+
+STORED = [
+    {"store_layers": "none"},
+    {"store_layers": "cpu"},
+    {"store_layers": "none", "cache_layers": "always"},
+    {"store_dtype": "float16"},
+]
+
+
+@pytest.mark.parametrize("after", [[], ["sentencizer"]])
+@pytest.mark.parametrize("storage", STORED)
+def test_predictions_are_the_same_whatever_docs_keep(make_tagging, after, storage):
+    expected = tags(make_tagging(*after).pipe(texts(25)))
+    assert len({tag for row in expected for tag in row}) > 3
+    nlp = make_tagging(*after, **storage)
+    assert tags(nlp.pipe(texts(25))) == expected
+    assert tags(nlp.pipe(texts(25), batch_size=1)) == expected
+    assert tags(map(nlp, texts(25))) == expected
+
+
+@pytest.mark.parametrize("storage", [{}, *STORED])
+def test_listeners_get_what_elmo_read(make_tagging, storage):
+    expected = [doc._.elmo.layers for doc in make_tagging().pipe(texts(30))]
+    nlp = make_tagging("sentencizer", **storage)
+    docs = list(nlp.pipe(texts(30), batch_size=30))
+    assert all(len(list(doc.sents)) > 1 for doc in docs)
+    at_once = heard(nlp, docs)
+    # More docs than the component remembers.
+    list(nlp.pipe((f"another text {n}" for n in range(100)), batch_size=10))
+    for a, b, layers in zip(at_once, heard(nlp, docs), expected, strict=True):
+        assert_close(a, layers)
+        assert_close(b, layers)
+
+
+@pytest.mark.parametrize("storage", [{}, {"store_layers": "none"}])
+def test_listeners_take_only_what_is_true(
+    make_nlp, make_tagging, other_folder, storage
+):
+    nlp = make_tagging(**storage)
+    others = [{"bilm": other_folder}, {"stateful": True, "window": 4, "overlap": 0}]
+    docs = [make_nlp(**other, **storage)(TEXT) for other in others]
+    docs += [nlp.make_doc(TEXT), reload_bytes(nlp(TEXT))]
+    for retokenize in (merge, split, merge_and_split):
+        docs.append(nlp(TEXT))
+        retokenize(docs[-1])
+    for doc, found in zip(docs, heard(nlp, docs), strict=True):
+        fresh = Doc(nlp.vocab, words=[token.text for token in doc])
+        expected = nlp.get_pipe("elmo").model.predict([fresh]).data[0]
+        assert_close(found, expected)
+
+
+def test_layers_of_earlier_weights_are_forgotten(make_tagging, other_folder):
+    nlp = make_tagging(store_layers="none")
+    other = make_tagging(store_layers="none", bilm=other_folder)
+    nlp(TEXT)
+    doc = other(TEXT)
+    nlp.get_pipe("elmo").from_bytes(other.get_pipe("elmo").to_bytes())
+    assert_close(heard(nlp, [doc])[0], heard(other, [doc])[0])
