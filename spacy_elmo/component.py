@@ -16,6 +16,7 @@ from typing import (
     cast,
 )
 
+import numpy as np
 from spacy.language import Language
 from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc
@@ -31,7 +32,7 @@ from .hand_over import HandOver
 from .layer_cache import LayerCache
 from .listener import ElmoListener
 from .mix import weighted_sum
-from .reader import MAX_CALL_TOKENS
+from .reader import MAX_CALL_TOKENS, read_surprisal
 from .segments import Reading, read_doc, reread_doc
 from .settings import Settings, Storage
 from .shim import BiLMShim
@@ -41,6 +42,7 @@ DEFAULT_CONFIG = {
     "model": {"@architectures": "spacy-elmo.ElmoModel.v1"},
     "bilm": None,
     "mix": None,
+    "surprisal": False,
     **Settings().to_dict(),
     **Storage().to_dict(),
 }
@@ -57,6 +59,7 @@ def make_elmo(
     model: Model,
     bilm: Optional[str],
     mix: Optional[List[float]],
+    surprisal: bool,
     frozen: bool,
     segments: str,
     window: int,
@@ -76,6 +79,8 @@ def make_elmo(
         are first needed, and never once they came with a saved pipeline.
     mix (Optional[List[float]]): The share of each layer in doc.tensor, from the token
         vectors to the top; None for a plain mean.
+    surprisal (bool): Set doc._.elmo_surprisal too, for which the pipeline carries the
+        biLM's softmax.
     frozen, segments, window, overlap, stateful, max_batch_tokens: see Settings.
     store_layers, store_dtype, cache_layers, cache_memory_mb, cache_folder: see Storage.
     """
@@ -84,17 +89,20 @@ def make_elmo(
         store_layers, store_dtype, cache_layers, cache_memory_mb, cache_folder
     )
     get_shim(model).source = bilm
+    get_shim(model).keep_softmax = surprisal
     configure(model, settings)
     return Elmo(nlp.vocab, model, name, mix=mix, storage=storage)
 
 
 class Output(NamedTuple):
     """What the component knows of a doc: how it was read, its vectors (n_tokens,
-    width), and its layers (n_tokens, n_layers + 1, width) if someone wants them."""
+    width), and if someone wants them, its layers (n_tokens, n_layers + 1, width) and
+    surprisal (n_tokens, 2)."""
 
     reading: Reading
     vectors: Floats2d
     layers: Optional[Floats3d]
+    surprisal: Optional[np.ndarray] = None
 
 
 class Elmo(TrainablePipe):
@@ -205,8 +213,15 @@ class Elmo(TrainablePipe):
 
     def predict(self, docs: Iterable[Doc]) -> List[Output]:
         """RETURNS (List[Output]): What set_annotations takes."""
+        outputs = self._predict(list(docs))
+        if not self._shim.keep_softmax:
+            return outputs
+        readings = [output.reading for output in outputs]
+        bits = read_surprisal(self._shim.bilm, readings)
+        return [output._replace(surprisal=b) for output, b in zip(outputs, bits)]
+
+    def _predict(self, docs: List[Doc]) -> List[Output]:
         ops = self.model.ops
-        docs = list(docs)
         readings = [read_doc(doc, get_settings(self.model)) for doc in docs]
         if self._caches(docs):
             shares = ops.asarray1f(self._shares())
@@ -243,6 +258,7 @@ class Elmo(TrainablePipe):
                 "mix": shares,
                 "layers": layers,
                 "vectors": None if exact else vectors,
+                "surprisal": output.surprisal,
             }
             doc.tensor = vectors
             for name in ("vector", "vector_norm"):

@@ -23,6 +23,7 @@ class ElmoData(TypedDict):
     mix: The share of each layer in the vectors.
     layers: (n_tokens, n_layers + 1, width), or None.
     vectors: (n_tokens, width), or None where they can be made from the layers.
+    surprisal: (n_tokens, 2), or None.
     """
 
     words: np.ndarray
@@ -33,6 +34,7 @@ class ElmoData(TypedDict):
     mix: List[float]
     layers: Optional[Floats3d]
     vectors: Optional[Floats2d]
+    surprisal: Optional[np.ndarray]
 
 
 def get_data(doc: Doc) -> Optional[ElmoData]:
@@ -90,6 +92,18 @@ class ElmoView:
         shares = xp.asarray(data["mix"], dtype=layers.dtype)
         return (layers * shares[:, None]).sum(axis=1)
 
+    @property
+    def surprisal(self) -> np.ndarray:
+        """RETURNS (np.ndarray): (n_tokens, 2): how many bits each word was, given the
+        words before it, and given those after it."""
+        bits = self._data(slice(0, len(self.doc)))["surprisal"]
+        if bits is None:
+            raise ValueError(
+                "surprisal was not computed for this doc; set surprisal of the 'elmo' "
+                "component to true"
+            )
+        return bits
+
     def _data(self, tokens: slice) -> ElmoData:
         """RETURNS (ElmoData): What is true of some tokens of the doc."""
         data = get_data(self.doc)
@@ -119,6 +133,14 @@ def _set_view(doc: Doc, value: Any) -> None:
     set_data(doc, None)
 
 
+def _get_surprisal(doc: Doc) -> np.ndarray:
+    return ElmoView(doc).surprisal
+
+
+def _get_token_surprisal(token: Token) -> np.ndarray:
+    return ElmoView(token.doc).surprisal[token.i]
+
+
 def _get_token(token: Token) -> Floats1d:
     return ElmoView(token.doc).vectors_of(slice(token.i, token.i + 1))[0]
 
@@ -135,10 +157,14 @@ def _get_span(span: Span) -> Floats1d:
 def install_extensions() -> None:
     """Make the attributes known to spaCy; again does no harm."""
     attributes: Dict[Any, Dict[str, Dict[str, Any]]] = {
-        Doc: {"elmo": {"getter": _get_view, "setter": _set_view}},
+        Doc: {
+            "elmo": {"getter": _get_view, "setter": _set_view},
+            "elmo_surprisal": {"getter": _get_surprisal},
+        },
         Token: {
             "elmo": {"getter": _get_token},
             "elmo_layers": {"getter": _get_token_layers},
+            "elmo_surprisal": {"getter": _get_token_surprisal},
         },
         Span: {"elmo": {"getter": _get_span}},
     }

@@ -98,6 +98,16 @@ def read_docs_with_gradient(
     return list(found.split([reading.n_tokens for reading in readings]))
 
 
+def read_surprisal(bilm: BiLM, readings: Sequence[Reading]) -> List[np.ndarray]:
+    """RETURNS (List[np.ndarray]): For each doc (n_tokens, 2): the bits of each word
+    given the words before it and given those after it; 0 for whitespace."""
+    pieces = [p for n, reading in enumerate(readings) for p in _pieces(n, reading)]
+    out = [np.zeros((reading.n_tokens, 2), dtype=np.float32) for reading in readings]
+    for piece, bits in zip(pieces, bilm.surprisal([piece.words for piece in pieces])):
+        out[piece.doc][piece.tokens] = bits[piece.keep]
+    return out
+
+
 def _first_state(
     bilm: BiLM, readings: Sequence[Reading], settings: Settings
 ) -> Optional[State]:

@@ -28,12 +28,14 @@ class BiLMShim(Shim):
     source (Optional[str]): Where to load the biLM from when it is first needed; None
         for the default one. Not looked at if weights come from bytes.
     frozen (bool): Never update the weights.
+    keep_softmax (bool): Keep the output layer, which only probabilities need.
     """
 
     def __init__(self, source: Optional[str] = None, *, frozen: bool = True) -> None:
         super().__init__(None)
         self.source = source
         self.frozen = frozen
+        self.keep_softmax = False
         self._fingerprint = ""
         self._updated = False
 
@@ -61,9 +63,9 @@ class BiLMShim(Shim):
             _ = self.bilm
 
     def _set(self, bilm: BiLM) -> None:
-        # Only inference and fine-tuning happen here: the softmax would be dead weight.
-        bilm.softmax, bilm.vocab = None, None
-        bilm.config = replace(bilm.config, softmax=None)
+        if not self.keep_softmax:
+            bilm.softmax, bilm.vocab = None, None
+            bilm.config = replace(bilm.config, softmax=None)
         self._fingerprint = fingerprint(bilm)  # while the weights are on the CPU
         self._model = bilm.to(get_torch_default_device())
         self._updated = False
@@ -131,6 +133,7 @@ class BiLMShim(Shim):
         other = BiLMShim(self.source, frozen=self.frozen)
         other._model = copy.deepcopy(self._model)
         other._fingerprint = self._fingerprint
+        other.keep_softmax = self.keep_softmax
         return other
 
     def to_device(self, device_type: str, device_id: int) -> None:

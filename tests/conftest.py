@@ -74,6 +74,47 @@ def load_random(
         return Pair(load_bilm(folder), ReferenceBiLM(options, arrays))
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--gpu",
+        action="store_true",
+        help="run the tests that ask for `device` on a real GPU (needs cupy)",
+    )
+
+
+def pytest_configure(config):
+    if config.getoption("--gpu"):
+        from thinc.api import get_torch_default_device, require_cpu, require_gpu
+
+        try:
+            require_gpu()
+            get_torch_default_device()
+        except (ValueError, AssertionError, RuntimeError) as error:
+            raise pytest.UsageError(
+                "--gpu needs an NVIDIA GPU, a torch that sees it and the extra "
+                f"'cuda12x' or 'cuda13x': {error}"
+            ) from error
+        require_cpu()  # tests that are for a GPU ask for it
+
+
+@pytest.fixture
+def device(request, monkeypatch):
+    """Thinc and spaCy as on a GPU, for the time of a test: with arrays that are as
+    strict as cupy's but not on a GPU (strict_ops.py), or with `pytest --gpu` with
+    cupy's own, on a real one, where transfers to the host are not counted.
+
+    Tests use the strict_device.Device that this gives and not numpy, so that both can
+    run them. All other tests stay on the CPU, with the flag too."""
+    from strict_device import real_device, strict_device
+
+    with (
+        real_device()
+        if request.config.getoption("--gpu")
+        else strict_device(monkeypatch)
+    ) as device:
+        yield device
+
+
 @pytest.fixture(scope="session", autouse=True)
 def one_thread():
     """Tiny models only lose by more, most of all when other work wants the cores."""

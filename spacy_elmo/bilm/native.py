@@ -72,15 +72,18 @@ def save_native(bilm: "BiLM", folder: Path) -> None:
 
 
 def native_parts(bilm: "BiLM") -> Dict[str, Any]:
-    """RETURNS (Dict[str, Any]): What the files of a native folder hold, without the
-    softmax: "config" and "lexicon" as JSON data, "weights" as safetensors bytes."""
+    """RETURNS (Dict[str, Any]): What the files of a native folder hold: "config",
+    "lexicon" and "vocab" as JSON data, all weights as safetensors bytes."""
     weights = {
         name: tensor.detach().cpu().contiguous()
         for name, tensor in bilm.state_dict().items()
-        if not name.startswith("softmax.")
     }
-    config = {**_config_data(bilm), "softmax": None}
-    return {"config": config, "lexicon": vars(bilm.lexicon), "weights": save(weights)}
+    return {
+        "config": _config_data(bilm),
+        "lexicon": vars(bilm.lexicon),
+        "vocab": bilm.vocab,
+        "weights": save(weights),
+    }
 
 
 def load_native_parts(parts: Dict[str, Any]) -> "BiLM":
@@ -91,6 +94,7 @@ def load_native_parts(parts: Dict[str, Any]) -> "BiLM":
         load(parts["weights"]),
         where=lambda name: where,
         lexicon=_parse_lexicon(where, parts["lexicon"]),
+        vocab=parts["vocab"],
     )
 
 

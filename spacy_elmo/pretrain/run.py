@@ -3,7 +3,7 @@
 import json
 import os
 from pathlib import Path
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Union
 
 import torch
 
@@ -12,6 +12,7 @@ from .corpus import Corpus, build_corpus, describe_troubles
 from .perplexity import Perplexity, output_numbers
 from .progress import Console, JsonLog
 from .ranks import Ranks
+from .spacy_logger import SpacyLogger
 from .tokenize import Splitter
 from .trainer import Progress, StepReport, Trainer
 from .vocab import make_bilm
@@ -42,16 +43,19 @@ def pretrain(
     tell(describe_vocab(corpus, bilm.vocab or []))
     torch.manual_seed(config.training.seed + 1 + ranks.rank)
     log = JsonLog(output / "log.jsonl" if ranks.first else None)
-    console = Console(tell)
+    shown: Union[Console, SpacyLogger] = Console(tell)
+    if config.logger and ranks.first:
+        shown = SpacyLogger(config)
 
     def on_step(report: StepReport) -> None:
         log.step(report)
         if ranks.first:
-            console.step(report)
+            shown.step(report)
 
     def on_evaluation(progress: Progress, result: Perplexity) -> None:
         log.evaluation(progress, result)
-        console.evaluation(progress, result)
+        if ranks.first:
+            shown.evaluation(progress, result)
 
     trainer = Trainer(
         config,
@@ -77,7 +81,7 @@ def pretrain(
             f"process {ranks.rank} lost touch with another one, which may have died "
             f"({reason}); --resume goes on from the last checkpoint"
         ) from error
-    console.close()
+    shown.close()
     if trainer.stopping:
         tell(f"Stopped at step {trainer.progress.step:,}; --resume goes on from here")
     else:

@@ -1,0 +1,58 @@
+"""Any logger of spaCy (console, Weights & Biases, ...) for a pretraining."""
+
+import sys
+from typing import Any, Callable, Dict, List, Tuple
+
+import spacy
+from spacy import registry
+
+from .config import PretrainConfig
+from .perplexity import Perplexity
+from .trainer import Progress, StepReport
+
+
+class SpacyLogger:
+    """Calls the logger that the config's [logger] section names as `spacy train` would:
+    with a pipeline of `elmo` alone, its loss, and perplexities as scores. The logger
+    takes higher scores for better ones, so that its "score" is 1 / perplexity."""
+
+    def __init__(self, config: PretrainConfig) -> None:
+        nlp = spacy.blank("xx")
+        nlp.add_pipe("elmo")
+        # spaCy's console would print scores named here in percent.
+        nlp.config["training"]["score_weights"] = {}
+        nlp.config["pretraining"] = config.to_dict()
+        setup = registry.resolve({"logger": config.logger})["logger"]
+        made: Tuple[Callable[..., None], Callable[[], None]] = setup(
+            nlp, sys.stdout, sys.stderr
+        )
+        self._log, self._finalize = made
+        self._loss = 0.0
+        self._checkpoints: List[Tuple[float, int]] = []
+
+    def step(self, report: StepReport) -> None:
+        self._loss += report.forward + report.backward
+        self._log(None)
+
+    def evaluation(self, progress: Progress, result: Perplexity) -> None:
+        score = 1 / result.mean
+        self._checkpoints.append((score, progress.step))
+        info: Dict[str, Any] = {
+            "epoch": progress.epoch,
+            "step": progress.step,
+            "score": score,
+            "other_scores": {
+                "perplexity_forward": result.forward,
+                "perplexity_backward": result.backward,
+                "perplexity": result.mean,
+            },
+            "losses": {"elmo": self._loss},
+            "checkpoints": self._checkpoints,
+            "seconds": int(progress.seconds),
+            "words": progress.n_words,
+        }
+        self._loss = 0.0
+        self._log(info)
+
+    def close(self) -> None:
+        self._finalize()

@@ -1,0 +1,349 @@
+"""A GPU for Thinc that is not there: arrays that are as strict as cupy's, on a CPU.
+
+What cupy refuses is refused, and what makes the host wait for the device is counted,
+with the place in the code that did it. The device's memory is the host's: torch's
+tensors, which stay on the CPU, stand for tensors on the device.
+"""
+
+import operator
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+import numpy as np
+import srsly
+import thinc
+import torch
+from thinc.api import NumpyOps, Ops
+
+import spacy_elmo
+
+# Transfers to the host
+
+OURS = Path(spacy_elmo.__file__).parent
+THINC = Path(thinc.__file__).parent
+# They do what their callers ask for.
+HELPERS = (
+    str(Path(__file__).with_name("strict_")),
+    str(THINC / "backends"),
+    str(THINC / "util.py"),
+    str(THINC / "types.py"),
+    str(Path(np.__file__).parent),
+    str(Path(srsly.__file__).parent),
+    str(OURS / "bilm" / "fingerprint.py"),
+)
+
+
+class Transfer(NamedTuple):
+    """Something that came to the host.
+
+    place (str): The code that wanted it, as "component.py:_stored" if it is of
+        spacy_elmo. That is the innermost frame that is not of HELPERS: if spacy_elmo
+        calls a layer of Thinc's that fetches something, it is Thinc's doing, and if it
+        calls ops.to_numpy or a compiled part of spaCy (no frames), it is ours.
+    stack (str): How it came to that.
+    """
+
+    place: str
+    stack: str
+
+
+TRANSFERS = []
+
+
+def count_transfer():
+    frames = list(traceback.walk_stack(sys._getframe(1)))
+    frames = [
+        (frame, line)
+        for frame, line in frames
+        if not frame.f_code.co_filename.startswith(HELPERS)
+    ]
+    path = Path(frames[0][0].f_code.co_filename)
+    # Comprehensions and lambdas belong to the function around them.
+    names = [frame.f_code.co_name for frame, _ in frames]
+    name = next((name for name in names if not name.startswith("<")), names[0])
+    # The torch side of the package is not of Thinc: test_fake_gpu.py looks at that.
+    place = f"{path.name}:{name}" if path.parent == OURS else ""
+    stack = traceback.StackSummary.extract(iter(frames), limit=6)
+    TRANSFERS.append(Transfer(place, "".join(reversed(stack.format()))))
+
+
+# Arrays
+
+
+class DeviceArray:
+    """As cupy.ndarray: not an array of numpy's, and not to be mixed with those."""
+
+    __slots__ = ("_array",)
+    __hash__ = None
+
+    def __init__(self, shape, dtype="float64", order="C"):
+        self._array = np.empty(shape, dtype, order)
+
+    def __array__(self, *args, **kwargs):
+        raise TypeError(
+            "Implicit conversion of an array on the device to a numpy array is not "
+            "allowed; ops.to_numpy does it where it is meant"
+        )
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        if any(isinstance(x, (list, tuple)) for x in inputs):
+            return NotImplemented
+        return wrap(getattr(ufunc, method)(*on_device(inputs), **on_device(kwargs)))
+
+    def __array_function__(self, func, types, args, kwargs):
+        module = XP
+        for name in func.__module__.split(".")[1:]:
+            module = getattr(module, name)
+        return getattr(module, func.__name__)(*args, **kwargs)
+
+    def __len__(self):
+        return len(self._array)
+
+    def __iter__(self):
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, index):
+        parts = index if isinstance(index, tuple) else (index,)
+        if any(is_mask(part) for part in parts):
+            count_transfer()  # of how many there are
+        return wrap(self._array[as_index(index)])
+
+    def __setitem__(self, index, value):
+        if isinstance(value, (list, tuple)):
+            raise TypeError("a list cannot be assigned to an array on the device")
+        self._array[as_index(index)] = on_device(value)
+
+    def __copy__(self):
+        return self.copy()
+
+    def __deepcopy__(self, memo):
+        return self.copy()
+
+    def __reduce__(self):
+        return XP.array, (self.get(),)
+
+    def get(self, stream=None, order="C", out=None):
+        count_transfer()
+        return self._array.copy(order)
+
+    def set(self, array, stream=None):
+        self._array[...] = array
+
+    def toDlpack(self):
+        # Not __dlpack__, so that numpy.from_dlpack does not take it for its own.
+        return self._array.__dlpack__()
+
+
+def wrap(result):
+    """Put the results of a computation on the device, single numbers too."""
+    if isinstance(result, (np.ndarray, np.generic)):
+        array = object.__new__(DeviceArray)
+        array._array = np.asarray(result)
+        return array
+    if isinstance(result, (list, tuple)):
+        return type(result)(map(wrap, result))
+    return result
+
+
+def on_device(value):
+    """The arguments of a computation on the device, where host arrays are refused."""
+    if isinstance(value, DeviceArray):
+        return value._array
+    if isinstance(value, (np.ndarray, torch.Tensor)):
+        raise TypeError(f"Unsupported type {type(value)} in work on the device")
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(on_device, value))
+    if isinstance(value, dict):
+        return {key: on_device(item) for key, item in value.items()}
+    return value
+
+
+def as_index(index):
+    """Indices may come from the host: they are copied to the device."""
+    if isinstance(index, tuple):
+        return tuple(map(as_index, index))
+    if isinstance(index, slice):
+        ends = (index.start, index.stop, index.step)
+        return slice(*(int(x) if isinstance(x, DeviceArray) else x for x in ends))
+    return index._array if isinstance(index, DeviceArray) else index
+
+
+def is_mask(index):
+    return isinstance(index, DeviceArray) and index.dtype == bool
+
+
+def _add_methods():
+    def attribute(name):
+        return property(lambda self: wrap(getattr(self._array, name)))
+
+    def method(name):
+        def call(self, *args, **kwargs):
+            function = getattr(self._array, name)
+            return wrap(function(*on_device(args), **on_device(kwargs)))
+
+        return call
+
+    def fetch(name):
+        def call(self, *args):
+            count_transfer()
+            return getattr(self._array, name)(*args)
+
+        return call
+
+    def binary(function):
+        def call(self, other):
+            if isinstance(other, (list, tuple)):
+                return NotImplemented
+            return wrap(function(self._array, on_device(other)))
+
+        return call
+
+    def swapped(function):
+        return binary(lambda x, y: function(y, x))
+
+    def in_place(function):
+        def call(self, other):
+            if isinstance(other, (list, tuple)):
+                return NotImplemented
+            function(self._array, on_device(other))
+            return self
+
+        return call
+
+    for name in "shape dtype ndim size nbytes itemsize strides flags T".split():
+        setattr(DeviceArray, name, attribute(name))
+    for name in (
+        "all any argmax argmin argsort astype clip copy cumsum diagonal dot fill "
+        "flatten max mean min prod ravel repeat reshape round sort squeeze std sum "
+        "swapaxes take transpose var view __neg__ __pos__ __abs__ __invert__"
+    ).split():
+        setattr(DeviceArray, name, method(name))
+    # cupy has no __index__: range(x) and a_list[x] are refused.
+    for name in (
+        "item tolist tobytes nonzero __bool__ __int__ __float__ __complex__ __repr__ "
+        "__str__ __format__"
+    ).split():
+        setattr(DeviceArray, name, fetch(name))
+    for name in "lt le eq ne gt ge".split():
+        setattr(DeviceArray, f"__{name}__", binary(getattr(operator, name)))
+    for name in (
+        "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
+    ).split():
+        function = getattr(operator, f"__{name}__")
+        setattr(DeviceArray, f"__{name}__", binary(function))
+        setattr(DeviceArray, f"__r{name}__", swapped(function))
+        change = getattr(operator, f"__i{name}__")
+        setattr(DeviceArray, f"__i{name}__", in_place(change))
+
+
+_add_methods()
+
+
+# The namespace
+
+
+class Function:
+    """A function of numpy's for arrays on the device."""
+
+    def __init__(self, function):
+        self._function = function
+
+    def __call__(self, *args, **kwargs):
+        name = self._function.__name__
+        if name in ("nonzero", "flatnonzero", "argwhere", "unique") or (
+            name == "where" and len(args) == 1
+        ):
+            count_transfer()  # of how many there are
+        result = self._function(*on_device(args), **on_device(kwargs))
+        if name in ("allclose", "array_equal"):
+            result = np.bool_(result)
+        return wrap(result)
+
+    def __getattr__(self, name):
+        return Function(getattr(self._function, name))
+
+
+class Namespace:
+    """As the module cupy, or a part of it."""
+
+    ndarray = DeviceArray
+
+    def __init__(self, module):
+        self._module = module
+
+    def __getattr__(self, name):
+        found = getattr(self._module, name)
+        if isinstance(found, ModuleType):
+            return Namespace(found)
+        if callable(found) and not isinstance(found, type):
+            return Function(found)
+        return found
+
+    def array(self, data, dtype=None, **kwargs):
+        return wrap(np.array(self._explicit(data), dtype, **kwargs))
+
+    def asarray(self, data, dtype=None, **kwargs):
+        if isinstance(data, torch.Tensor):
+            data = wrap(TENSOR_TO_NUMPY(data.detach()))
+        if isinstance(data, DeviceArray):
+            return wrap(np.asarray(data._array, dtype, **kwargs))
+        return self.array(data, dtype, **kwargs)
+
+    def _explicit(self, data):
+        """From the host or of the device, but not of both."""
+        parts = data if isinstance(data, (list, tuple)) else [data]
+        mixed = any(isinstance(part, DeviceArray) for part in parts)
+        return on_device(data) if mixed else data
+
+    def split(self, array, indices, axis=0):
+        # The one function of cupy's that wants its numbers on the host.
+        return wrap(np.split(on_device(array), indices, axis))
+
+
+XP = Namespace(np)
+TENSOR_TO_NUMPY = torch.Tensor.numpy
+
+
+class StrictOps(Ops):
+    """As CupyOps: what that has kernels for is computed by NumpyOps here."""
+
+    name = "strict"
+    xp = XP
+
+    def __init__(self, device_type="gpu", device_id=0, **kwargs):
+        super().__init__(device_type, device_id)
+
+    def to_numpy(self, data, *, byte_order=None):
+        if not isinstance(data, np.ndarray):
+            data = data.get()
+        if byte_order:
+            data = np.asarray(data, dtype=data.dtype.newbyteorder(byte_order))
+        return data
+
+    def asarray(self, data, dtype=None):
+        return self.xp.asarray(data, dtype)
+
+
+def _kernel(name):
+    def check(value):
+        if isinstance(value, DeviceArray) and not value.flags["C_CONTIGUOUS"]:
+            # The CUDA kernel would read on, and give wrong numbers.
+            raise ValueError(f"{name} of an array that is not contiguous")
+        return on_device(value)
+
+    def kernel(self, *args, **kwargs):
+        kwargs = {key: check(value) for key, value in kwargs.items()}
+        return wrap(getattr(NumpyOps(), name)(*map(check, args), **kwargs))
+
+    return kernel
+
+
+for _name in (
+    "adam backprop_maxout backprop_mish backprop_reduce_max backprop_reduce_mean "
+    "backprop_reduce_sum backprop_seq2col clip_gradient gather_add hash maxout mish "
+    "reduce_max reduce_mean reduce_sum scatter_add seq2col"
+).split():
+    setattr(StrictOps, _name, _kernel(_name))
