@@ -1,7 +1,5 @@
 """The spaCy component `elmo`."""
 
-from collections import OrderedDict
-from pathlib import Path
 from typing import (
     Any,
     Callable,
@@ -26,72 +24,17 @@ from thinc.api import Model, Optimizer
 from thinc.types import Floats2d, Floats3d
 
 from .arrays import to_array
-from .doc_data import ElmoData, get_data, install_extensions, set_data
-from .elmo_model import configure, get_settings, get_shim, read_layers, read_vectors
+from .doc_data import ElmoData, install_extensions, set_data
+from .elmo_model import get_settings, get_shim, read_vectors
 from .hand_over import HandOver
-from .layer_cache import LayerCache
+from .layer_source import LayerSource
 from .listener import ElmoListener
 from .mix import weighted_sum
 from .reader import MAX_CALL_TOKENS, read_surprisal
-from .segments import Reading, read_doc, reread_doc
-from .settings import Settings, Storage
+from .segments import Reading, read_doc
+from .settings import Storage
 from .shim import BiLMShim
 from .types import ElmoModelT, Layers, LayersBackprop
-
-DEFAULT_CONFIG = {
-    "model": {"@architectures": "spacy-elmo.ElmoModel.v1"},
-    "bilm": None,
-    "mix": None,
-    "surprisal": False,
-    **Settings().to_dict(),
-    **Storage().to_dict(),
-}
-
-
-@Language.factory(
-    "elmo",
-    assigns=["doc.tensor", "doc._.elmo", "token._.elmo", "span._.elmo"],
-    default_config=DEFAULT_CONFIG,
-)
-def make_elmo(
-    nlp: Language,
-    name: str,
-    model: Model,
-    bilm: Optional[str],
-    mix: Optional[List[float]],
-    surprisal: bool,
-    frozen: bool,
-    segments: str,
-    window: int,
-    overlap: int,
-    stateful: bool,
-    max_batch_tokens: int,
-    store_layers: str,
-    store_dtype: str,
-    cache_layers: str,
-    cache_memory_mb: int,
-    cache_folder: Optional[str],
-) -> "Elmo":
-    """Make an `elmo` component.
-
-    model (Model[List[Doc], Layers]): As in the default config.
-    bilm (Optional[str]): What load_bilm takes: a folder or file, read when the weights
-        are first needed, and never once they came with a saved pipeline.
-    mix (Optional[List[float]]): The share of each layer in doc.tensor, from the token
-        vectors to the top; None for a plain mean.
-    surprisal (bool): Set doc._.elmo_surprisal too, for which the pipeline carries the
-        biLM's softmax.
-    frozen, segments, window, overlap, stateful, max_batch_tokens: see Settings.
-    store_layers, store_dtype, cache_layers, cache_memory_mb, cache_folder: see Storage.
-    """
-    settings = Settings(frozen, segments, window, overlap, stateful, max_batch_tokens)
-    storage = Storage(
-        store_layers, store_dtype, cache_layers, cache_memory_mb, cache_folder
-    )
-    get_shim(model).source = bilm
-    get_shim(model).keep_softmax = surprisal
-    configure(model, settings)
-    return Elmo(nlp.vocab, model, name, mix=mix, storage=storage)
 
 
 class Output(NamedTuple):
@@ -131,11 +74,7 @@ class Elmo(TrainablePipe):
         self.storage = storage or Storage()
         self.cfg: Dict[str, Any] = {}
         self.listener_map: Dict[str, List[ElmoListener]] = {}
-        self._cache: Optional[LayerCache] = None
-        self._cache_weights = ""
-        # Layers that docs do not keep, for the components that come next.
-        self._recent: OrderedDict[Tuple[str, bytes], Floats3d] = OrderedDict()
-        self._n_recent = 2
+        self._source = LayerSource(model, self.storage)
         self._hand_over: Optional[HandOver] = None
         self._losses: Dict[str, float] = {}
         self._sgd: Optional[Optimizer] = None
@@ -151,6 +90,7 @@ class Elmo(TrainablePipe):
     def __setstate__(self, state: Dict[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, value)
+        self._source = LayerSource(self.model, self.storage)
 
     # Listeners
 
@@ -188,8 +128,7 @@ class Elmo(TrainablePipe):
 
     def sizes(self) -> Tuple[int, int]:
         """RETURNS (Tuple[int, int]): Layers, the token vectors included, and width."""
-        config = self._shim.bilm.config
-        return config.lstm.n_layers + 1, config.width
+        return self._shim.sizes
 
     def listen(self, docs: List[Doc], is_train: bool) -> Tuple[Layers, LayersBackprop]:
         """What a listener gets for docs: what `update` has computed for them if they
@@ -200,7 +139,8 @@ class Elmo(TrainablePipe):
                 self._begin(docs)
             assert self._hand_over is not None
             return self._hand_over.take(docs)
-        return Layers(self._find_layers(docs, cached=self._caches(docs))), _no_backprop
+        layers = self._source.find(docs, cached=self._caches(docs))
+        return Layers(layers), _no_backprop
 
     def _caches(self, docs: List[Doc]) -> bool:
         """RETURNS (bool): Whether predictions for docs go through the cache. In
@@ -225,7 +165,7 @@ class Elmo(TrainablePipe):
         readings = [read_doc(doc, get_settings(self.model)) for doc in docs]
         if self._caches(docs):
             shares = ops.asarray1f(self._shares())
-            stacks = self._compute(readings, cached=True)
+            stacks = self._source.compute(readings, cached=True)
             return [
                 Output(reading, weighted_sum(shares, layers), layers)
                 for reading, layers in zip(readings, stacks)
@@ -266,15 +206,13 @@ class Elmo(TrainablePipe):
             set_data(doc, data)
             if self.listener_map and output.layers is not layers:
                 assert output.layers is not None
-                self._recent[data["weights"], data["key"]] = output.layers
-        while len(self._recent) > self._n_recent:
-            self._recent.popitem(last=False)
+                self._source.remember(data["weights"], data["key"], output.layers)
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
         """Apply the component to a stream of docs, as many at a time as batch_size and
         memory allow."""
         handle = self.get_error_handler()
-        self._n_recent = 2 * batch_size  # one batch here, one downstream
+        self._source.n_recent = 2 * batch_size  # one batch here, one downstream
         for docs in _batches(stream, batch_size):
             yield from self._annotated(docs, handle)
 
@@ -314,67 +252,6 @@ class Elmo(TrainablePipe):
             )
         return self.mix
 
-    # Layers of docs, for listeners
-
-    def _find_layers(self, docs: List[Doc], *, cached: bool) -> List[Floats3d]:
-        """RETURNS (List[Floats3d]): What this component found for docs when it ran on
-        them, as far as that is at hand and still true; otherwise what it finds now."""
-        known = [self._recall(doc) for doc in docs]
-        missing = [reading for reading, layers in known if layers is None]
-        computed = iter(self._compute(missing, cached=cached))
-        return [next(computed) if layers is None else layers for _, layers in known]
-
-    def _recall(self, doc: Doc) -> Tuple[Reading, Optional[Floats3d]]:
-        data = get_data(doc)
-        settings = get_settings(self.model)
-        if (
-            data is not None
-            and data["weights"] == self._shim.fingerprint
-            and data["stateful"] == settings.stateful
-        ):
-            # Sentence boundaries may have been set since: read it as it was.
-            reading = reread_doc(doc, data["bounds"], data["stateful"])
-            if reading is not None and reading.key == data["key"]:
-                layers = self._recent.get((data["weights"], data["key"]))
-                if layers is None:
-                    layers = data["layers"]
-                    if layers is not None and layers.dtype != "float32":
-                        layers = None
-                if layers is not None:
-                    layers = self.model.ops.asarray3f(layers)
-                return reading, layers
-        return read_doc(doc, settings), None
-
-    def _compute(self, readings: List[Reading], *, cached: bool) -> List[Floats3d]:
-        """RETURNS (List[Floats3d]): Layers, from the cache or for the cache."""
-        ops = self.model.ops
-        if not cached:
-            return [to_array(ops, t) for t in read_layers(self.model, readings)]
-        cache = self._get_cache()
-        keys = [reading.key for reading in readings]
-        found: Dict[bytes, Any] = {key: cache.get(key) for key in keys}
-        missing = {
-            key: reading for key, reading in zip(keys, readings) if found[key] is None
-        }
-        tensors = read_layers(self.model, list(missing.values()))
-        for key, tensor in zip(missing, tensors):
-            found[key] = to_array(ops, tensor)
-            cache.put(key, found[key])
-        return [found[key] for key in keys]
-
-    def _get_cache(self) -> LayerCache:
-        weights = self._shim.fingerprint
-        if self._cache is None or self._cache_weights != weights:
-            folder = self.storage.cache_folder
-            self._cache = LayerCache(
-                self.model.ops,
-                self.sizes(),
-                memory=self.storage.cache_memory_mb * 2**20,
-                folder=None if folder is None else Path(folder) / weights,
-            )
-            self._cache_weights = weights
-        return self._cache
-
     # Training
 
     def update(
@@ -409,7 +286,7 @@ class Elmo(TrainablePipe):
         self._end()
         if self._frozen:
             cached = self.storage.cache_layers != "none"
-            layers = Layers(self._find_layers(docs, cached=cached))
+            layers = Layers(self._source.find(docs, cached=cached))
             self._hand_over = HandOver(docs, layers, _no_backprop)
         else:
             layers, backprop = self.model.begin_update(docs)

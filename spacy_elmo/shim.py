@@ -47,6 +47,11 @@ class BiLMShim(Shim):
         return self._model
 
     @property
+    def sizes(self) -> Tuple[int, int]:
+        """RETURNS (Tuple[int, int]): Layers, the token vectors included, and width."""
+        return self.bilm.config.lstm.n_layers + 1, self.bilm.config.width
+
+    @property
     def fingerprint(self) -> str:
         """RETURNS (str): Differs for different weights; the same weights have the same
         from load to load, until they are updated."""
