@@ -18,6 +18,7 @@ class MixOptions:
     """The arguments of ElmoMix that are needed later."""
 
     layer_norm: bool
+    dropout: Optional[float]
     l2: float
     fixed: Optional[List[float]]
     init_weights: Optional[List[float]]
@@ -59,10 +60,12 @@ def ElmoMix(
         dims={"nL": None, "nI": None, "nO": None},
         params={"w": None, "gamma": None},
         # Thinc and spaCy set "dropout_rate", and only that, to the training's rate.
-        attrs={"dropout_rate": 0.0} if dropout is None else {"dropout": dropout},
+        attrs={"dropout_rate": 0.0} if dropout is None else {},
     )
     # As an object, which Thinc does not save: these are the config's.
-    model.attrs["mix"] = MixOptions(layer_norm, l2, fixed, init_weights, init_gamma)
+    model.attrs["mix"] = MixOptions(
+        layer_norm, dropout, l2, fixed, init_weights, init_gamma
+    )
     return model
 
 
@@ -111,7 +114,7 @@ def forward(
     raw = ops.xp.concatenate(layers.data)  # (n_tokens, n_layers, width)
     h = _normalized(ops, raw) if options.layer_norm else raw
     mixed = weighted_sum(s, h)  # (n_tokens, width)
-    rate = model.attrs.get("dropout", model.attrs.get("dropout_rate", 0.0))
+    rate = model.attrs.get("dropout_rate", options.dropout)
     mask = ops.get_dropout_mask(mixed.shape, rate) if rate else None
     output = gamma * mixed
     if mask is not None:

@@ -2,6 +2,7 @@
 
 import glob
 import gzip
+import re
 import zlib
 from collections import Counter
 from pathlib import Path
@@ -12,6 +13,8 @@ import srsly
 BLOCK = 2**20
 MAX_RECORD = 2**26  # bytes of a line of JSON, which is needed as a whole
 MAX_PARAGRAPH = 10**5  # characters; what is longer is cut at a space
+MAX_RUN = 2000  # characters without a space: tokenizers need the square of their time
+LONG_RUN = re.compile(rf"\S{{{MAX_RUN}}}")
 SUFFIXES = (".txt", ".jsonl", ".spacy")
 
 
@@ -142,7 +145,7 @@ def _decode(line: bytes, troubles: "Counter[str]") -> str:
         text = line.decode("utf-8")
     except UnicodeDecodeError:
         troubles["lines of broken UTF-8"] += 1
-        text = line.decode("utf-8", "replace")
+        text = re.sub("\ufffd+", "\ufffd", line.decode("utf-8", "replace"))
     return _without_nul(text, troubles).rstrip("\r")
 
 
@@ -153,11 +156,15 @@ def _without_nul(text: str, troubles: "Counter[str]") -> str:
 
 def _pieces(text: str) -> List[str]:
     pieces = []
-    while len(text) > MAX_PARAGRAPH:
-        place = text.rfind(" ", 1, MAX_PARAGRAPH) + 1 or MAX_PARAGRAPH
+    while len(text) > MAX_RUN:
+        place = min(len(text), MAX_PARAGRAPH)
+        if len(text) > MAX_PARAGRAPH:
+            place = text.rfind(" ", 1, MAX_PARAGRAPH) + 1 or MAX_PARAGRAPH
+        run = LONG_RUN.search(text, 0, place)
+        place = run.end() if run else place
         pieces.append(text[:place])
         text = text[place:]
-    return [*pieces, text]
+    return [*pieces, text] if text else pieces
 
 
 def open_file(path: Path) -> IO[bytes]:
