@@ -170,9 +170,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write the raw figures here")
     args = parser.parse_args()
     folder = write_model(args.size, args.workdir)
-    print(
-        f"size {args.size}, torch {torch.__version__}, {torch.get_num_threads()} threads"
-    )
+    n_threads = torch.get_num_threads()
+    print(f"size {args.size}, torch {torch.__version__}, {n_threads} threads")
 
     # Memory first: the peak of a process never falls.
     results: dict = {"size": args.size}

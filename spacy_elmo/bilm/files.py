@@ -22,8 +22,9 @@ def read_json(path: Path) -> Any:
         raise SourceError(f"{path}: found no JSON ({error})") from None
 
 
-def read_vocab(path: Path, n_words: int) -> List[str]:
-    """RETURNS (List[str]): The words of a softmax of n_words, one a line."""
+def read_vocab(path: Path, n_words: Optional[int] = None) -> List[str]:
+    """RETURNS (List[str]): The words of a softmax, one a line; n_words of them, if that
+    is given."""
     try:
         text = path.read_bytes().decode("utf-8")
     except (ValueError, OSError) as error:
@@ -31,7 +32,7 @@ def read_vocab(path: Path, n_words: int) -> List[str]:
     words = [line.rstrip("\r") for line in text.split("\n")]
     if words and not words[-1]:
         words.pop()
-    if len(words) != n_words:
+    if n_words is not None and len(words) != n_words:
         raise SourceError(
             f"{path}: found {len(words)} words; expected {n_words}, as the softmax has"
         )

@@ -4,7 +4,6 @@ gradient 1, so that both can be had in one go, without keeping or recomputing lo
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from .softmax import FullSoftmax, SampledSoftmax, Softmax
@@ -70,10 +69,10 @@ def _full(head: FullSoftmax, hidden: Tensor, targets: Tensor) -> HeadResult:
         rows = slice(start, start + size)
         own = targets[rows, None]
         logits = torch.addmm(bias, hidden[rows], weight.t())
-        d_logits = F.log_softmax(logits, 1)
-        loss -= d_logits.gather(1, own).sum()
-        d_logits.exp_()
-        d_logits.scatter_add_(1, own, d_logits.new_full(own.shape, -1.0))
+        d_logits = torch.softmax(logits, 1)
+        found = d_logits.gather(1, own)
+        loss -= found.clamp_min(torch.finfo(found.dtype).tiny).log().sum()
+        d_logits.scatter_(1, own, found - 1)
         torch.mm(d_logits, weight, out=d_hidden[rows])
         d_weight.addmm_(d_logits.t(), hidden[rows])
         d_bias += d_logits.sum(0)
@@ -91,21 +90,41 @@ def _sampled(
     own = own - head.log_expected_count(targets, n_tries)  # (n,)
     bias = bias - head.log_expected_count(words, n_tries)
     others = torch.addmm(bias, hidden, weight.t())  # (n, n_samples)
-    others.masked_fill_(words == targets[:, None], float("-inf"))
-    total = torch.logaddexp(own, others.logsumexp(1))
-    d_others = others.sub_(total[:, None]).exp_()
-    d_own = (own - total).exp() - 1
-    d_hidden = torch.addcmul(d_others @ weight, d_own[:, None], own_weight)
+    _forbid(others, words, targets)
+    highest = torch.maximum(own, others.amax(1))
+    # Not yet divided by their sum: that is done to smaller things.
+    d_others = others.sub_(highest[:, None]).exp_()
+    d_own = (own - highest).exp()
+    total = d_others.sum(1) + d_own
+    share = total.reciprocal()
+    d_own = d_own * share - 1
+    d_hidden = torch.addcmul(
+        (d_others @ weight).mul_(share[:, None]), d_own[:, None], own_weight
+    )
     parts = [
-        RowGradient(words, d_others.t() @ hidden),
+        RowGradient(words, d_others.t() @ (hidden * share[:, None])),
         RowGradient(targets, d_own[:, None] * hidden),
     ]
-    bias_parts = [RowGradient(words, d_others.sum(0)), RowGradient(targets, d_own)]
+    bias_parts = [RowGradient(words, d_others.t() @ share), RowGradient(targets, d_own)]
     gradients: Dict[str, Gradient] = {
         "weight": merge_rows(parts),
         "bias": merge_rows(bias_parts),
     }
-    return HeadResult((total - own).sum(), d_hidden, gradients)
+    loss = (total.log() + highest - own).sum()
+    return HeadResult(loss, d_hidden, gradients)
+
+
+def _forbid(logits: Tensor, words: Tensor, targets: Tensor) -> None:
+    """A sampled word that is the target itself does not count against it.
+
+    logits (Tensor): (n, n_samples), changed in place.
+    """
+    ranked, order = words.sort()
+    place = torch.searchsorted(ranked, targets).clamp_max_(len(words) - 1)
+    hit = ranked[place] == targets
+    column = order[place][:, None]
+    old = logits.gather(1, column)
+    logits.scatter_(1, column, old.masked_fill(hit[:, None], float("-inf")))
 
 
 def merge_rows(parts: Sequence[RowGradient]) -> RowGradient:

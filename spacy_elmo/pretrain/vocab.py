@@ -48,8 +48,7 @@ def make_bilm(config: PretrainConfig, corpus: Corpus) -> Tuple[BiLM, bool]:
     given: Optional[List[str]] = None
     if config.paths.output_vocab is not None:
         path = Path(config.paths.output_vocab)
-        n_lines = len(path.read_bytes().splitlines()) if path.exists() else 0
-        given = read_vocab(path, n_lines)
+        given = read_vocab(path)
     if source is None:
         words = given or choose_words(corpus, config.vocab)
         sizes = replace(

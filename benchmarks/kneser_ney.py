@@ -1,0 +1,205 @@
+"""The floor for a pretrained biLM: an interpolated, modified Kneser-Ney trigram model,
+forward and backward, with the same vocabulary, tokens, sentences and held-out text. See
+README.md in this folder."""
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spacy_elmo.bilm.files import read_vocab
+from spacy_elmo.pretrain.config import VocabSettings
+from spacy_elmo.pretrain.corpus import Corpus
+from spacy_elmo.pretrain.perplexity import Perplexity, output_numbers
+from spacy_elmo.pretrain.vocab import choose_words
+from spacy_elmo.pretrain.windows import turn_sentences
+
+BITS = 21  # of a word in a packed n-gram: three of them fit into an int64
+WORD = 2**BITS - 1
+FALLBACK = (0.5, 1.0, 1.5)  # discounts where a text is too small to estimate them
+
+
+class Table(NamedTuple):
+    """The n-grams of one order. What is left of their counts after the discount, as a
+    share of their context's; and what each context leaves to the shorter ones.
+
+    ngrams (np.ndarray): Packed and sorted, (n,). shares (np.ndarray): (n,).
+    contexts (np.ndarray): Packed and sorted, (m,). left (np.ndarray): (m,).
+    """
+
+    ngrams: np.ndarray
+    shares: np.ndarray
+    contexts: np.ndarray
+    left: np.ndarray
+
+    @classmethod
+    def of_counts(cls, ngrams: np.ndarray, counts: np.ndarray) -> "Table":
+        """ngrams (np.ndarray): Distinct, sorted."""
+        taken = discounts(counts)[np.minimum(counts, 3)]
+        contexts, starts = runs(ngrams >> BITS)
+        totals = np.add.reduceat(counts, starts)
+        left = np.add.reduceat(taken, starts) / totals
+        sizes = np.diff(np.append(starts, len(ngrams)))
+        shares = (counts - taken) / np.repeat(totals, sizes)
+        return cls(ngrams, shares, contexts, left)
+
+    def mix(self, ngrams: np.ndarray, shorter: np.ndarray) -> np.ndarray:
+        """RETURNS (np.ndarray): The probabilities of the last words of n-grams, given
+        those by contexts that are one word shorter."""
+        left = find(self.contexts, self.left, ngrams >> BITS, 1.0)
+        return find(self.ngrams, self.shares, ngrams, 0.0) + left * shorter
+
+
+class KneserNey:
+    """A trigram model.
+
+    stream (np.ndarray): Numbers of words, counted from 1, with 0 before each sentence;
+        0 is also what follows a sentence.
+    n_outcomes (int): How many different words can follow others, 0 included.
+
+    Counts of shorter n-grams are of the different words seen before them, except where
+    nothing can stand before: at the begin of a sentence.
+    """
+
+    def __init__(self, stream: np.ndarray, n_outcomes: int) -> None:
+        if stream.max() > WORD:
+            raise ValueError(f"found word {stream.max():,}; expected {WORD:,} at most")
+        trigrams, counts = count(_trigrams(stream))
+        # Different words before each pair, and pairs that begin a sentence.
+        pairs, pair_counts = count(trigrams & (WORD << BITS | WORD))
+        words = np.append(stream, 0).astype(np.int64)
+        first, first_counts = count(words[1:][words[:-1] == 0])  # of context 0
+        pairs = np.concatenate([first, pairs])
+        pair_counts = np.concatenate([first_counts, pair_counts])
+        self.trigrams = Table.of_counts(trigrams, counts)
+        self.pairs = Table.of_counts(pairs, pair_counts)
+        single, single_counts = count(pairs & WORD)
+        self.words = Table.of_counts(single, single_counts)
+        self.n_outcomes = n_outcomes
+
+    def probabilities(self, context: np.ndarray, words: np.ndarray) -> np.ndarray:
+        """Of words, each after two others.
+
+        context (np.ndarray): (2, n); what stands before a 0 does not matter.
+        words (np.ndarray): (n,).
+        """
+        words, (before, last) = words.astype(np.int64), context.astype(np.int64)
+        p = self.words.mix(words, np.full(len(words), 1 / self.n_outcomes))
+        p = self.pairs.mix(last << BITS | words, p)
+        trigrams = before << 2 * BITS | last << BITS | words
+        return np.where(last == 0, p, self.trigrams.mix(trigrams, p))
+
+    def log_probs(self, stream: np.ndarray) -> np.ndarray:
+        """RETURNS (np.ndarray): Of the n + 1 predictions of each sentence of n words,
+        (len(stream),)."""
+        padded = np.concatenate([[0], stream, [0]])
+        context = np.stack([padded[:-2], padded[1:-1]])
+        return np.log(self.probabilities(context, padded[2:]))
+
+
+def _trigrams(stream: np.ndarray) -> np.ndarray:
+    """RETURNS (np.ndarray): Packed, those within sentences, their boundaries included;
+    the one before the first word of a sentence is not told twice."""
+    words = np.append(stream, 0).astype(np.int64)
+    packed = words[:-2] << BITS
+    packed |= words[1:-1]
+    packed <<= BITS
+    packed |= words[2:]
+    return packed[words[1:-1] != 0]
+
+
+def count(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """RETURNS: The distinct values, sorted, and how often each occurs. Sorts values in
+    place."""
+    values.sort()
+    distinct, starts = runs(values)
+    return distinct, np.diff(np.append(starts, len(values)))
+
+
+def runs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """RETURNS: The distinct ones of sorted values, and where each begins."""
+    begins = np.ones(len(values), dtype=bool)
+    np.not_equal(values[1:], values[:-1], out=begins[1:])
+    starts = np.flatnonzero(begins)
+    return values[starts], starts
+
+
+def find(
+    keys: np.ndarray, values: np.ndarray, wanted: np.ndarray, default: float
+) -> np.ndarray:
+    """RETURNS (np.ndarray): The values of keys, which are sorted."""
+    places = np.searchsorted(keys, wanted)
+    places[places == len(keys)] = 0
+    return np.where(keys[places] == wanted, values[places], default)
+
+
+def discounts(counts: np.ndarray) -> np.ndarray:
+    """What to take from counts of 1, 2, and 3 or more (Chen and Goodman 1998), by the
+    number of n-grams with counts of 1, 2, 3 and 4.
+
+    RETURNS (np.ndarray): (4,); nothing is taken from a count of 0.
+    """
+    n1, n2, n3, n4 = np.bincount(np.minimum(counts, 5), minlength=6)[1:5].tolist()
+    found = FALLBACK
+    if n1 and n2 and n3:
+        y = n1 / (n1 + 2 * n2)
+        found = (1 - 2 * y * n2 / n1, 2 - 3 * y * n3 / n2, 3 - 4 * y * n4 / n3)
+    if not all(0 < discount <= number for number, discount in enumerate(found, 1)):
+        found = FALLBACK
+    return np.array([0.0, *found])
+
+
+def measure(corpus: Corpus, vocab: Sequence[str]) -> Perplexity:
+    """The perplexities of both directions on the text held out."""
+    outputs, boundaries, unknown = output_numbers(corpus.words, vocab)
+    # A word that looks like a boundary is a word nevertheless.
+    outputs[np.isin(outputs, boundaries)] = unknown
+    numbers = outputs + 1
+    numbers[0] = 0
+    train, dev = np.asarray(corpus.train.tokens), np.asarray(corpus.dev.tokens)
+    # One of the two boundaries never follows anything.
+    forward, backward = (
+        perplexity(numbers[turn(train)], numbers[turn(dev)], len(vocab) - 1)
+        for turn in (np.asarray, turn_sentences)
+    )
+    n_unknown = int((outputs[dev[dev != 0]] == unknown).sum())
+    return Perplexity(forward, backward, corpus.dev.n_words, n_unknown)
+
+
+def perplexity(train: np.ndarray, dev: np.ndarray, n_outcomes: int) -> float:
+    """RETURNS (float): That of one text by a model of another."""
+    return math.exp(-KneserNey(train, n_outcomes).log_probs(dev).mean())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the perplexities as JSON; 1 if the input is bad."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    add = parser.add_argument
+    add("corpus", type=Path, help="the folder `corpus` of a pretraining")
+    add("--max-words", type=int, default=10000, help="as vocab.max_words of a config")
+    add("--min-count", type=int, default=2, help="as vocab.min_count")
+    add("--vocab", type=Path, help="instead, the vocab.txt of a model")
+    args = parser.parse_args(arguments)
+    try:
+        corpus = Corpus(args.corpus)
+        settings = VocabSettings(max_words=args.max_words, min_count=args.min_count)
+        vocab = choose_words(corpus, settings)
+        if args.vocab is not None:
+            vocab = read_vocab(args.vocab, args.vocab.read_bytes().count(b"\n"))
+        if not len(corpus.dev.tokens):
+            raise ValueError(f"{args.corpus}: found no text that is held out")
+        result: dict[str, Any] = measure(corpus, vocab).as_dict()
+    except (OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print(json.dumps({**result, "vocab": len(vocab)}, indent=2))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

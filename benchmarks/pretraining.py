@@ -1,0 +1,208 @@
+"""How fast a biLM is trained: our loop beside a plain PyTorch biLM, taking turns, with
+the full and the sampled softmax; and with --tokenizing, how fast raw text becomes the
+corpus that training reads. See README.md in this folder."""
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import torch
+from pretraining_parts import format_parts, measure_parts
+from pretraining_systems import SETTINGS, Ours, Plain, Setting, make_trainer, timed
+
+from spacy_elmo.pretrain.config import load_config
+from spacy_elmo.pretrain.corpus import Corpus, build_corpus
+from spacy_elmo.pretrain.tokenize import Splitter
+from spacy_elmo.pretrain.vocab import make_bilm
+
+WARM_UP = 2  # steps
+SGEMM_TIMES = 3
+DEMO = Path(__file__).parents[1] / "configs" / "pretrain_demo.cfg"
+
+
+@dataclass
+class Report:
+    """What was measured in one setting; seconds are of the rounds."""
+
+    setting: Setting
+    n_tokens: int  # read in a round
+    n_distinct: float  # words a window
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+    losses: dict[str, list[float]] = field(default_factory=dict)
+    flops: list[float] = field(default_factory=list)
+    parts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def rates(self) -> dict[str, float]:
+        return {
+            name: self.n_tokens / median(self.seconds[name])
+            for name in ("ours", "plain")
+        }
+
+    def as_json(self) -> dict[str, Any]:
+        return {**asdict(self), "tokens_per_second": self.rates, "ratio": self.ratio}
+
+    @property
+    def ratio(self) -> float:
+        return self.rates["ours"] / self.rates["plain"]
+
+
+def measure(
+    setting: Setting, corpus: Corpus, workdir: Path, args: argparse.Namespace
+) -> Report:
+    """Both systems in turn, another one first in each round."""
+    ours = Ours(setting, corpus, workdir)
+    plain = Plain(setting, corpus, ours)
+    left, right = torch.randn(2, setting.sgemm, setting.sgemm)
+    n_tokens = args.steps * setting.batch * setting.window
+    report = Report(setting, n_tokens, 0.0)
+    systems: list[tuple[str, Callable[[], Any], int]] = [
+        ("ours", ours.step, args.steps),
+        ("plain", plain.step, args.steps),
+        ("sgemm", lambda: torch.mm(left, right), SGEMM_TIMES),
+    ]
+    for _, work, _ in systems:
+        timed(work, WARM_UP)
+    n_distinct = []
+    for number in range(args.rounds):
+        texts = ours.read(args.steps)
+        n_distinct += [len(set(words)) for words in texts]
+        report.flops.append(setting.flops(texts))
+        for name, work, times in systems if number % 2 else systems[::-1]:
+            report.seconds.setdefault(name, []).append(timed(work, times))
+    report.n_distinct = float(np.mean(n_distinct))
+    report.losses = {"ours": list(ours.losses), "plain": plain.losses}
+    report.parts = measure_parts(ours.step, args.steps)
+    return report
+
+
+def print_report(report: Report) -> None:
+    setting, seconds = report.setting, report.seconds
+    print(
+        f"\n=== {setting.size}, {setting.name}; batch {setting.batch}, window "
+        f"{setting.window}, {report.n_distinct:.0f} distinct words a window"
+    )
+    sgemm = SGEMM_TIMES * 2 * setting.sgemm**3 / median(seconds["sgemm"])
+    rate = median(f / s for f, s in zip(report.flops, seconds["ours"]))
+    for name, tokens in report.rates.items():
+        rounds = " ".join(f"{s:.2f}" for s in seconds[name])
+        print(f"{name:>6} {tokens:10.0f} tokens/s   seconds: {rounds}")
+    ratios = [p / o for p, o in zip(seconds["plain"], seconds["ours"])]
+    print(f" ratio {report.ratio:10.2f}   ({min(ratios):.2f}-{max(ratios):.2f})")
+    print(
+        f"  ours {rate / 1e9:10.1f} GFLOP/s, {rate / sgemm:.0%} of sgemm "
+        f"({sgemm / 1e9:.0f} GFLOP/s)   sgemm seconds: "
+        + " ".join(f"{s:.3f}" for s in seconds["sgemm"])
+    )
+    for name, losses in report.losses.items():
+        n = max(1, len(losses) // 4)
+        first, last = np.mean(losses[:n]), np.mean(losses[-n:])
+        print(
+            f"  loss of {name}: {first:.2f} in the first {n} steps, {last:.2f} in the "
+            f"last {n} of {len(losses)}"
+        )
+    print(format_parts(report.parts))
+
+
+def measure_tokenizing(workdir: Path, args: argparse.Namespace) -> dict[str, Any]:
+    """Words and boundaries a second of writing a corpus with 1 and 2 processes, and of
+    training the demo on it, taking turns."""
+    config = load_config(DEMO, {"paths.raw_text": str(args.text)})
+
+    def build(name: str, n_process: int) -> Corpus:
+        splitter = Splitter(config.corpus.lang)
+        text, folder = [str(args.text)], workdir / name
+        return build_corpus(text, folder, splitter=splitter, n_process=n_process)[0]
+
+    corpus = build("demo", 2)
+    bilm, _ = make_bilm(config, corpus)
+    trainer = make_trainer(config, bilm, corpus, workdir, [])
+    timed(trainer.step, WARM_UP)
+    seconds: dict[str, list[float]] = {"1 process": [], "2 processes": [], "demo": []}
+    for number in range(args.rounds):
+        for n_process, name in enumerate(("1 process", "2 processes"), 1):
+            folder = f"{number}-{n_process}"
+            seconds[name].append(timed(partial(build, folder, n_process)))
+            shutil.rmtree(workdir / folder)
+        seconds["demo"].append(timed(trainer.step, args.demo_steps))
+    n_read = len(corpus.train.tokens) + len(corpus.dev.tokens)
+    training = config.training
+    n_trained = args.demo_steps * training.batch_size * training.window
+    rates = {
+        name: (n_trained if name == "demo" else n_read) / median(times)
+        for name, times in seconds.items()
+    }
+    return {"tokens": n_read, "seconds": seconds, "tokens_per_second": rates}
+
+
+def print_tokenizing(result: dict[str, Any]) -> None:
+    rates = result["tokens_per_second"]
+    print(f"\n=== tokenizing {result['tokens']:,} words and boundaries")
+    for name, rate in rates.items():
+        rounds = " ".join(f"{s:.2f}" for s in result["seconds"][name])
+        what = "training the demo" if name == "demo" else f"writing it, {name}"
+        print(
+            f"{what:>26} {rate:10.0f} tokens/s, {rate / rates['demo']:6.1f} times the "
+            f"demo   seconds: {rounds}"
+        )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    add = parser.add_argument
+    add("--text", type=Path, required=True, help="raw text, .txt or .txt.gz")
+    add("--sizes", nargs="+", choices=list(SETTINGS), default=["small"])
+    add("--rounds", type=int, default=5)
+    add("--steps", type=int, default=5, help="updates in a round")
+    add("--tokenizing", action="store_true", help="measure this instead")
+    add("--demo-steps", type=int, default=50, help="updates of the demo in a round")
+    add("--json", type=Path, metavar="OUT", help="write all figures to this file")
+    args = parser.parse_args()
+    # What the plain one does without. It is as fast as torch makes it.
+    warnings.filterwarnings("ignore", "LSTM with projections is not supported with")
+    load = os.getloadavg()[0]
+    print(
+        f"{platform.platform()}, torch {torch.__version__}, {torch.get_num_threads()} "
+        f"threads, load at the start {load:.2f}"
+    )
+    figures: dict[str, Any] = {"load": load, "steps": args.steps}
+    with tempfile.TemporaryDirectory() as folder:
+        workdir = Path(folder)
+        try:
+            if args.tokenizing:
+                figures["tokenizing"] = measure_tokenizing(workdir, args)
+                print_tokenizing(figures["tokenizing"])
+            else:
+                corpus, _ = build_corpus(
+                    [str(args.text)],
+                    workdir / "corpus",
+                    splitter=Splitter("en"),
+                    dev_share=0.0,
+                )
+                figures["settings"] = []
+                for setting in (s for size in args.sizes for s in SETTINGS[size]):
+                    report = measure(setting, corpus, workdir, args)
+                    print_report(report)
+                    figures["settings"].append(report.as_json())
+        except (OSError, ValueError) as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 1
+    if args.json is not None:
+        args.json.write_text(json.dumps(figures, indent=2) + "\n", "utf8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

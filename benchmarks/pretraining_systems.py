@@ -1,0 +1,196 @@
+"""What pretraining.py measures: our loop and the plain one, on the same windows."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from plain_bilm import PlainBiLM, PlainTraining, character_ids
+from random_models import SIZES, cnn_flops, lstm_flops
+
+from spacy_elmo.bilm import BiLM, SoftmaxConfig
+from spacy_elmo.pretrain.config import (
+    OptimizerSettings,
+    Paths,
+    PretrainConfig,
+    TrainingSettings,
+    VocabSettings,
+)
+from spacy_elmo.pretrain.corpus import Corpus
+from spacy_elmo.pretrain.perplexity import output_numbers
+from spacy_elmo.pretrain.ranks import Ranks
+from spacy_elmo.pretrain.trainer import Trainer
+from spacy_elmo.pretrain.vocab import choose_words
+from spacy_elmo.pretrain.windows import Epochs
+
+SETTLE = 0.3  # seconds before a timed call: the threads of the last system go to sleep
+OPTIMIZER = OptimizerSettings("adagrad", learn_rate=0.2, initial_accumulator=1.0)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What to measure. n_samples is 0 for the full softmax; sgemm is the size of the
+    square matrices that the machine's limit is measured with."""
+
+    size: str
+    n_words: int
+    n_samples: int = 0
+    batch: int = 64
+    window: int = 20
+    sgemm: int = 4096
+
+    @property
+    def name(self) -> str:
+        if self.n_samples:
+            return f"sampled softmax, {self.n_samples:,} of {self.n_words:,} words"
+        return f"full softmax, {self.n_words:,} words"
+
+    def flops(self, texts: list[list[str]]) -> float:
+        """Floating point operations of our updates, one for each text, (the words that
+        both directions read in a window): matrix products and convolutions.
+
+        Forward, LSTMs and softmax take theirs for each token and direction, the
+        character CNN for each distinct word. Going back takes twice as much: gradients
+        of the inputs and of the weights.
+        """
+        options = SIZES[self.size]
+        width = options["lstm"]["projection_dim"]
+        softmax = 2 * 2 * width * (self.n_samples or self.n_words)
+        n_tokens = self.batch * self.window
+        forward = sum(
+            cnn_flops(options, [words])
+            + lstm_flops(options, [words[:n_tokens]])
+            + n_tokens * softmax
+            for words in texts
+        )
+        return 3 * forward
+
+
+SETTINGS = {
+    "small": [Setting("small", 20_000), Setting("small", 200_000, 8192)],
+    "tiny": [  # for trying the benchmark out
+        Setting("tiny", 500, batch=16, window=10, sgemm=512),
+        Setting("tiny", 2000, 100, batch=16, window=10, sgemm=512),
+    ],
+}
+
+
+class Ours:
+    """spacy_elmo's own loop, one update at a time."""
+
+    def __init__(self, setting: Setting, corpus: Corpus, workdir: Path) -> None:
+        options = SIZES[setting.size]
+        characters, lstm = options["char_cnn"], options["lstm"]
+        model = {
+            "encoder": {
+                "type": "bytes",
+                "char_dim": characters["embedding"]["dim"],
+                "filters": characters["filters"],
+                "n_highway": characters["n_highway"],
+            },
+            "lstm": {k: lstm[k] for k in ("dim", "projection_dim", "n_layers")},
+        }
+        training = TrainingSettings(
+            batch_size=setting.batch, window=setting.window, optimizer=OPTIMIZER
+        )
+        config = PretrainConfig(Paths(raw_text="-"), model, training=training)
+        softmax = SoftmaxConfig(n_words=setting.n_words)
+        if setting.n_samples:
+            softmax = replace(softmax, type="sampled", n_samples=setting.n_samples)
+        torch.manual_seed(0)
+        bilm = BiLM(
+            replace(config.bilm_config(), softmax=softmax),
+            vocab=make_vocab(corpus, setting.n_words),
+        )
+        self.losses: list[float] = []
+        self.trainer = make_trainer(config, bilm, corpus, workdir, self.losses)
+
+    def step(self) -> None:
+        self.trainer.step()
+
+    def read(self, n_steps: int) -> list[list[str]]:
+        """RETURNS (list[list[str]]): The words of the next windows, both directions."""
+        words = ["\0", *self.trainer.corpus.words]  # a boundary is as long as a letter
+        at = self.trainer.progress
+        texts = []
+        for number in range(at.window, at.window + n_steps):
+            epoch, number = divmod(number, self.trainer.epochs.n_windows)
+            inputs = self.trainer.epochs.window(at.epoch + epoch, number).inputs
+            texts.append([words[k] for k in inputs.flatten().tolist()])
+        return texts
+
+
+class Plain:
+    """The plain biLM on the same windows."""
+
+    def __init__(self, setting: Setting, corpus: Corpus, ours: Ours) -> None:
+        options, training = SIZES[setting.size], ours.trainer.settings
+        torch.manual_seed(0)
+        model = PlainBiLM(
+            options,
+            n_words=setting.n_words,
+            n_samples=setting.n_samples,
+            dropout=training.dropout,
+        )
+        outputs, boundaries, _ = output_numbers(
+            corpus.words, ours.trainer.bilm.vocab or []
+        )
+        longest = options["char_cnn"]["max_characters_per_token"]
+        self.training = PlainTraining(
+            model,
+            character_ids(corpus.words, longest),
+            outputs,
+            boundaries,
+            learn_rate=OPTIMIZER.learn_rate,
+            initial_accumulator=OPTIMIZER.initial_accumulator,
+            clip_norm=training.clip_norm,
+        )
+        self.epochs = Epochs(
+            corpus.train, n_rows=setting.batch, n_steps=setting.window, seed=0
+        )
+        self.at = 0
+        self.before = np.zeros((1, setting.batch), dtype=np.int32)
+        self.losses: list[float] = []
+
+    def step(self) -> None:
+        window = self.epochs.window(*divmod(self.at, self.epochs.n_windows))
+        inputs, after = window.inputs[0], window.targets[0][-1:]
+        self.losses.append(
+            self.training.step(np.concatenate([self.before, inputs, after]))
+        )
+        self.before = inputs[-1:]
+        self.at += 1
+
+
+def make_vocab(corpus: Corpus, n_words: int) -> list[str]:
+    """RETURNS (list[str]): Words of the text, and made-up ones if there are too few."""
+    words = choose_words(corpus, VocabSettings(max_words=n_words, min_count=1))
+    return words + [f"\0{number}" for number in range(n_words - len(words))]
+
+
+def make_trainer(
+    config: PretrainConfig,
+    bilm: BiLM,
+    corpus: Corpus,
+    workdir: Path,
+    losses: list[float],
+) -> Trainer:
+    return Trainer(
+        config,
+        bilm,
+        corpus,
+        workdir,
+        Ranks(torch.device("cpu")),
+        on_step=lambda report: losses.append((report.forward + report.backward) / 2),
+    )
+
+
+def timed(work: Callable[[], Any], times: int = 1) -> float:
+    time.sleep(SETTLE)
+    start = time.perf_counter()
+    for _ in range(times):
+        work()
+    return time.perf_counter() - start
