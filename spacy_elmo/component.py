@@ -1,5 +1,7 @@
 """The spaCy component `elmo`."""
 
+import weakref
+from dataclasses import replace
 from typing import (
     Any,
     Callable,
@@ -28,11 +30,11 @@ from .doc_data import ElmoData, install_extensions, set_data
 from .elmo_model import get_settings, get_shim, read_vectors
 from .hand_over import HandOver
 from .layer_source import LayerSource
-from .listener import ElmoListener
+from .listener import ElmoListener, Replacement
 from .mix import weighted_sum
 from .reader import MAX_CALL_TOKENS, read_surprisal
 from .segments import Reading, read_doc
-from .settings import Storage
+from .settings import Settings, Storage
 from .shim import BiLMShim
 from .types import ElmoModelT, Layers, LayersBackprop
 
@@ -74,7 +76,9 @@ class Elmo(TrainablePipe):
         self.storage = storage or Storage()
         self.cfg: Dict[str, Any] = {}
         self.listener_map: Dict[str, List[ElmoListener]] = {}
-        self._source = LayerSource(model, self.storage)
+        self._nlp: Callable[[], Optional[Language]] = lambda: None
+        self._source = LayerSource(model, self.storage, self.settled)
+        Replacement(self).install(model)
         self._hand_over: Optional[HandOver] = None
         self._losses: Dict[str, float] = {}
         self._sgd: Optional[Optimizer] = None
@@ -90,7 +94,7 @@ class Elmo(TrainablePipe):
     def __setstate__(self, state: Dict[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, value)
-        self._source = LayerSource(self.model, self.storage)
+        self._source = LayerSource(self.model, self.storage, self.settled)
 
     # Listeners
 
@@ -129,6 +133,31 @@ class Elmo(TrainablePipe):
     def sizes(self) -> Tuple[int, int]:
         """RETURNS (Tuple[int, int]): Layers, the token vectors included, and width."""
         return self._shim.sizes
+
+    def watch(self, nlp: Language) -> None:
+        """Know the pipeline this component is in."""
+        self._nlp = weakref.ref(nlp)
+
+    def settled(self) -> Settings:
+        """RETURNS (Settings): How docs are read at this place in the pipeline, also if
+        later components have set sentence boundaries in the meantime."""
+        settings = get_settings(self.model)
+        if settings.segments == "auto" and not self._boundaries_before():
+            return replace(settings, segments="windows")
+        return settings
+
+    def _boundaries_before(self) -> bool:
+        """RETURNS (bool): Whether components before this one may set boundaries."""
+        nlp = self._nlp()
+        if nlp is None or all(pipe is not self for _, pipe in nlp.components):
+            return True
+        for name, pipe in nlp.components:
+            if pipe is self:
+                return False
+            assigns = nlp.get_pipe_meta(name).assigns
+            if not assigns or {"token.is_sent_start", "doc.sents"} & set(assigns):
+                return True
+        return False
 
     def listen(self, docs: List[Doc], is_train: bool) -> Tuple[Layers, LayersBackprop]:
         """What a listener gets for docs: what `update` has computed for them if they
@@ -318,6 +347,8 @@ class Elmo(TrainablePipe):
         bilm (Optional[str]): Where from; by default, from the `bilm` of the config.
         """
         validate_get_examples(get_examples, "Elmo.initialize")
+        if nlp is not None:
+            self.watch(nlp)
         self._shim.load(bilm)
         self.model.initialize()
 

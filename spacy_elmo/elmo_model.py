@@ -1,7 +1,6 @@
 """Docs to layers: the Thinc model around the biLM."""
 
-from functools import partial
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, List, Optional, Sequence, Tuple
 
 import torch
 from spacy.tokens import Doc
@@ -41,13 +40,6 @@ def configure(model: ElmoModelT, settings: Settings) -> None:
     get_shim(model).frozen = settings.frozen
     # Not saved with the weights: a config may differ from the one at saving.
     model.attrs["settings"] = settings
-    model.attrs["replace_listener_cfg"] = partial(replaced_config, settings)
-
-
-def replaced_config(settings: Settings, elmo: Any, tok2vec: Any) -> Dict[str, Any]:
-    """RETURNS (Dict[str, Any]): The config of what takes a listener's place."""
-    name = "spacy-elmo.ElmoLayers.v1"
-    return {"@architectures": name, "bilm": None, **settings.to_dict()}
 
 
 def get_shim(model: ElmoModelT) -> BiLMShim:

@@ -62,4 +62,6 @@ def make_elmo(
     get_shim(model).source = bilm
     get_shim(model).keep_softmax = surprisal
     configure(model, settings)
-    return Elmo(nlp.vocab, model, name, mix=mix, storage=storage)
+    elmo = Elmo(nlp.vocab, model, name, mix=mix, storage=storage)
+    elmo.watch(nlp)
+    return elmo

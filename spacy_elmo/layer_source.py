@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from spacy.tokens import Doc
 from thinc.types import Floats3d
@@ -12,7 +12,7 @@ from .doc_data import get_data
 from .elmo_model import get_settings, get_shim, read_layers
 from .layer_cache import LayerCache
 from .segments import Reading, read_doc, reread_doc
-from .settings import Storage
+from .settings import Settings, Storage
 from .types import ElmoModelT
 
 
@@ -22,13 +22,18 @@ class LayerSource:
 
     model (Model[List[Doc], Layers]): The model.
     storage (Storage): How large the cache is, and where.
+    settled (Callable[[], Settings]): How docs are read on which the component has not
+        run.
 
     n_recent (int): How many docs to remember that do not keep their layers, for the
         components that come next.
     """
 
-    def __init__(self, model: ElmoModelT, storage: Storage) -> None:
+    def __init__(
+        self, model: ElmoModelT, storage: Storage, settled: Callable[[], Settings]
+    ) -> None:
         self.model = model
+        self.settled = settled
         self.storage = storage
         self.n_recent = 2
         self._recent: OrderedDict[Tuple[str, bytes], Floats3d] = OrderedDict()
@@ -68,7 +73,7 @@ class LayerSource:
                 if layers is not None:
                     layers = self.model.ops.asarray3f(layers)
                 return reading, layers
-        return read_doc(doc, settings), None
+        return read_doc(doc, self.settled()), None
 
     def compute(self, readings: List[Reading], *, cached: bool) -> List[Floats3d]:
         """RETURNS (List[Floats3d]): Layers, from the cache or for the cache."""

@@ -1,17 +1,22 @@
-"""A stand-in, in the model of a downstream component, for the shared `elmo`."""
+"""A stand-in, in the model of a downstream component, for the shared `elmo`, and what
+takes its place in nlp.replace_listeners."""
 
-from typing import Any, List, Optional, Protocol, Tuple
+from typing import Any, Dict, List, Optional, Protocol, Tuple
 
 from spacy.tokens import Doc
 from thinc.api import Model
 
-from .types import Layers, LayersBackprop
+from .elmo_model import configure
+from .settings import Settings
+from .types import ElmoModelT, Layers, LayersBackprop
 
 
 class Upstream(Protocol):
     """What a listener asks of the component it listens to."""
 
     def sizes(self) -> Tuple[int, int]: ...
+
+    def settled(self) -> Settings: ...
 
     def listen(
         self, docs: List[Doc], is_train: bool
@@ -53,3 +58,36 @@ def forward(
     model: ElmoListener, docs: List[Doc], is_train: bool
 ) -> Tuple[Layers, LayersBackprop]:
     return model.get_upstream().listen(docs, is_train)
+
+
+class Replacement:
+    """spaCy's callbacks for replace_listeners: the copy of the model that a downstream
+    component gets reads docs as the component does at its place in the pipeline."""
+
+    CFG, MODEL = "replace_listener_cfg", "replace_listener"
+
+    def __init__(self, upstream: Upstream) -> None:
+        self.upstream = upstream
+
+    def __deepcopy__(self, memo: Any) -> "Replacement":
+        return self  # a copied model does not copy the component along
+
+    def install(self, model: ElmoModelT) -> None:
+        model.attrs[self.CFG] = self
+        model.attrs[self.MODEL] = replace_listener
+
+    def __call__(self, elmo: Any, tok2vec: Any) -> Dict[str, Any]:
+        """RETURNS (Dict[str, Any]): The config of what takes a listener's place."""
+        settings = self.upstream.settled().to_dict()
+        name = "spacy-elmo.ElmoLayers.v1"
+        return {"@architectures": name, "bilm": None, **settings}
+
+
+def replace_listener(
+    copied: ElmoModelT, listener: ElmoListener, upstream: Upstream
+) -> ElmoModelT:
+    """What takes a listener's place."""
+    for name in (Replacement.CFG, Replacement.MODEL):
+        del copied.attrs[name]
+    configure(copied, upstream.settled())
+    return copied

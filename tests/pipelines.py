@@ -145,7 +145,7 @@ def make_config(components, *, training=None, initialize=None):
             "nlp": {"lang": "en", "pipeline": list(components)},
             "components": components,
             "training": {
-                "max_steps": 150,
+                "max_steps": 120,
                 "eval_frequency": 30,
                 "dropout": 0.0,
                 "optimizer": {"@optimizers": "Adam.v1", "learn_rate": 0.02},

@@ -209,7 +209,7 @@ class _Writer:
 def _renumber(source: Path, target: Path, rank: np.ndarray) -> None:
     with source.open("rb") as old, target.open("wb") as new:
         while True:
-            tokens = np.fromfile(old, dtype="<i4", count=2**20)
+            tokens = np.fromfile(old, dtype="<i4", count=2**16)
             if not len(tokens):
                 break
             rank[tokens].tofile(new)

@@ -157,5 +157,6 @@ def output_numbers(
     of a sentence, and of unknown words."""
     numbers = {word: number for number, word in enumerate(vocab)}
     unknown = numbers["<UNK>"]
+    boundaries = numbers.pop("</S>"), numbers.pop("<S>")
     outputs = np.array([unknown, *(numbers.get(word, unknown) for word in words)])
-    return outputs, (numbers["</S>"], numbers["<S>"]), unknown
+    return outputs, boundaries, unknown

@@ -3,6 +3,7 @@
 from collections import Counter, deque
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from hashlib import blake2b
+from itertools import chain, islice
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Deque, Iterable, Iterator, List, NamedTuple, Optional, Tuple
@@ -17,6 +18,7 @@ from spacy.tokens import Doc, DocBin
 from .text import kind_of, open_file, read_parts
 
 CHUNK_CHARACTERS = 2**19
+FEW_CHUNKS = 16
 ENDS = frozenset(Sentencizer.default_punct_chars)
 
 
@@ -224,10 +226,13 @@ def split_all(
     splitter: Splitter, share: float, chunks: Iterator[Chunk], n_process: int
 ) -> Iterator[Words]:
     """split_chunk for all chunks, in order, a few of them at a time."""
-    if n_process <= 1:
-        for chunk in chunks:
+    # A text of a few megabytes is done before a process has started.
+    first = list(islice(chunks, FEW_CHUNKS))
+    if n_process <= 1 or len(first) < FEW_CHUNKS:
+        for chunk in chain(first, chunks):
             yield split_chunk(splitter, share, chunk)
         return
+    chunks = chain(first, chunks)
     # Started afresh: a copy of this process would carry torch's threads along.
     with ProcessPoolExecutor(n_process, mp_context=get_context("spawn")) as pool:
         yield from _in_order(pool, splitter, share, chunks, 2 * n_process)

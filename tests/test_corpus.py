@@ -1,0 +1,284 @@
+"""From files of any kind and state to a corpus."""
+
+import gzip
+import json
+import os
+import sys
+from functools import lru_cache
+
+import numpy as np
+import pytest
+import spacy
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from pretraining import write_text
+from spacy.tokens import Doc, DocBin
+
+from spacy_elmo.pretrain import corpus as corpus_module
+from spacy_elmo.pretrain import tokenize
+from spacy_elmo.pretrain.corpus import build_corpus
+from spacy_elmo.pretrain.sentences import read_sentences
+from spacy_elmo.pretrain.tokenize import Chunk, Splitter, split_chunk
+
+TEXT = "Snow fell. It did not stop!\nDr. Kim's dog (3 kg) left...\n\nThe end?  «Yes.»\n"
+
+
+def build(folder, *texts, lang="en", tokenizer=None, tokenized=False, **options):
+    """A corpus with nothing held out, unless options say so."""
+    splitter = Splitter(lang, tokenizer, tokenized)
+    options = {"dev_share": 0.0, **options}
+    return build_corpus(list(map(str, texts)), folder, splitter=splitter, **options)
+
+
+def sentences(corpus, part="train"):
+    tokens = getattr(corpus, part).tokens
+    parts = np.split(tokens, np.flatnonzero(tokens == 0))[1:]
+    return [[corpus.words[n - 1] for n in part[1:]] for part in parts]
+
+
+@lru_cache
+def pipeline():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    return nlp
+
+
+def by_spacy(paragraphs):
+    """The obvious way."""
+    found = []
+    for doc in pipeline().pipe(paragraphs):
+        for sentence in doc.sents:
+            found.append([token.text for token in sentence if not token.is_space])
+    return [words for words in found if words]
+
+
+def write(path, data):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = data if isinstance(data, bytes) else data.encode()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return path
+
+
+# Files and what is in them
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.jsonl", "a.txt.gz", "a.jsonl.gz", "a"])
+def test_kinds_of_files_have_the_same_words(tmp_path, name):
+    data = TEXT
+    if "jsonl" in name:
+        data = "".join(json.dumps({"text": t}) + "\n" for t in TEXT.split("\n\n"))
+    corpus, new = build(tmp_path / "corpus", write(tmp_path / name, data))
+    assert new
+    assert sentences(corpus) == by_spacy(TEXT.split("\n"))
+    assert corpus.meta["train"]["n_documents"] == 2
+    assert corpus.meta["train"]["n_words"] == sum(map(len, sentences(corpus)))
+    assert corpus.meta["train"]["n_sentences"] == len(sentences(corpus))
+
+
+@pytest.mark.parametrize("gz", ["", ".gz"])
+@pytest.mark.parametrize("annotated", [False, True])
+def test_spacy_files(tmp_path, annotated, gz):
+    nlp = spacy.blank("en")
+    words = ["One", ".", "  ", "Two", "three", ".", "Four"]
+    doc = Doc(nlp.vocab, words=words)
+    if annotated:
+        doc = Doc(nlp.vocab, words=words, sent_starts=[1, 0, 1, 0, 1, 0, 0])
+    path = write(tmp_path / f"docs.spacy{gz}", DocBin(docs=[doc, doc]).to_bytes())
+    corpus, _ = build(tmp_path / "corpus", path)
+    expected = [["One", "."], ["Two", "three", "."], ["Four"]]
+    if annotated:
+        expected = [["One", "."], ["Two"], ["three", ".", "Four"]]
+    assert sentences(corpus) == expected * 2
+    assert corpus.meta["train"]["n_documents"] == 2
+
+
+def test_broken_spacy_file_is_named(tmp_path):
+    path = write(tmp_path / "docs.spacy", DocBin().to_bytes()[:-3])
+    with pytest.raises(ValueError, match=r"docs\.spacy: cannot be read .*") as caught:
+        build(tmp_path / "corpus", path)
+    assert "\n" not in str(caught.value)
+
+
+def test_folders_globs_and_lists(tmp_path):
+    texts = tmp_path / "texts"
+    names = ["b.txt", "a.txt", "sub/c.txt.gz", "sub/d.jsonl", "notes.md"]
+    for name in names:
+        word = f"w{name[-5]}"
+        write(texts / name, json.dumps({"text": word}) if "jsonl" in name else word)
+    found = {}
+    for key, patterns in {
+        "folder": [texts],
+        "glob": [texts / "*.txt"],
+        "deep": [texts / "**" / "*.jsonl"],
+        "list": [texts / "b.txt", texts / "a.txt", texts / "*.txt"],
+    }.items():
+        corpus, _ = build(tmp_path / key, *patterns)
+        found[key] = [words[0] for words in sentences(corpus)]
+    assert found == {
+        "folder": ["wa", "wb", "w" + names[2][-5], "wj"],
+        "glob": ["wa", "wb"],
+        "deep": ["wj"],
+        "list": ["wb", "wa"],
+    }
+
+
+@pytest.mark.parametrize("name", ["nowhere.txt", "nowhere/*.txt", "empty"])
+def test_missing_text_is_named(tmp_path, name):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="no such file|found no .txt"):
+        build(tmp_path / "corpus", tmp_path / name)
+
+
+@pytest.mark.parametrize("data", ["", "\n\n", " \t \n"])
+def test_text_without_words_gets_one_sentence(tmp_path, data):
+    path = write(tmp_path / "a.txt", data)
+    with pytest.raises(ValueError, match=r"a\.txt: found no words to train on$"):
+        build(tmp_path / "corpus", path)
+
+
+# Words and sentences
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(" \t\"').!?…,-aBé한1", max_size=40))
+@example('He left.  "Why?" he said.')  # a space token begins the sentence
+def test_sentences_are_those_of_the_sentencizer(text):
+    found = split_chunk(Splitter("en"), 0.0, Chunk([text], [True], [False]))
+    parts = np.split(found.streams[0], np.flatnonzero(found.streams[0] == 0))[1:]
+    assert [[found.words[n - 1] for n in p[1:]] for p in parts] == by_spacy([text])
+
+
+def test_tokenized_text_is_a_sentence_a_line(tmp_path):
+    path = write(tmp_path / "a.txt", "A . B\tc!\r\n\n don't\u3000stop \n")
+    corpus, _ = build(tmp_path / "corpus", path, tokenized=True)
+    assert sentences(corpus) == [["A", ".", "B", "c!"], ["don't", "stop"]]
+    splitter = Splitter("en", tokenized=True)
+    assert list(read_sentences([str(path)], splitter)) == sentences(corpus)
+
+
+def test_words_come_by_falling_frequency(tmp_path):
+    path = write(tmp_path / "a.txt", "b a c a b a\n\na d\n")
+    corpus, _ = build(tmp_path / "corpus", path, tokenized=True)
+    assert corpus.words[:2] == ["a", "b"] and sorted(corpus.words[2:]) == ["c", "d"]
+    assert corpus.counts.tolist() == [4, 2, 1, 1]
+
+
+def test_words_with_line_breaks_stay_on_their_line(tmp_path):
+    doc = Doc(spacy.blank("en").vocab, words=["a\nb", "a b", "c"])
+    path = write(tmp_path / "docs.spacy", DocBin(docs=[doc]).to_bytes())
+    corpus, _ = build(tmp_path / "corpus", path)
+    assert sentences(corpus) == [["a b", "a b", "c"]]
+    assert dict(zip(corpus.words, corpus.counts.tolist())) == {"a b": 2, "c": 1}
+
+
+def test_korean(tmp_path):
+    path = write(tmp_path / "a.txt", "눈이 온다. 개가 짖는다.")
+    corpus, _ = build(
+        tmp_path / "corpus", path, lang="ko", tokenizer="spacy.Tokenizer.v1"
+    )
+    assert sentences(corpus) == [["눈이", "온다", "."], ["개가", "짖는다", "."]]
+
+
+@pytest.mark.parametrize(
+    "lang, tokenizer, match",
+    [
+        (
+            "ko",
+            None,
+            r"needs .*set corpus\.tokenizer to 'spacy\.Tokenizer\.v1'",
+        ),
+        ("qq", None, r"corpus\.lang is 'qq'"),
+        ("en", "my.v1", r"corpus\.tokenizer is 'my\.v1'"),
+    ],
+)
+def test_tokenizers_that_are_not_there(tmp_path, monkeypatch, lang, tokenizer, match):
+    monkeypatch.setitem(sys.modules, "natto", None)  # what Korean needs
+    path = write(tmp_path / "a.txt", "눈이 온다.")
+    with pytest.raises(ValueError, match=match) as caught:
+        build(tmp_path / "corpus", path, lang=lang, tokenizer=tokenizer)
+    assert "\n" not in str(caught.value)
+
+
+# Written once
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_processes_change_no_byte(tmp_path, monkeypatch):
+    monkeypatch.setattr(tokenize, "CHUNK_CHARACTERS", 200)
+    path = write_text(tmp_path / "a.txt")
+    assert path.stat().st_size > 10 * 200
+    for n in (1, 2):
+        build(tmp_path / str(n), path, dev_share=0.3, n_process=n)
+    assert files(tmp_path / "1") == files(tmp_path / "2")
+
+
+def test_written_again_only_if_something_changed(tmp_path):
+    path = write_text(tmp_path / "a.txt")
+    folder = tmp_path / "corpus"
+    assert build(folder, path)[1]
+    before = files(folder)
+    corpus, new = build(folder, path, n_process=2)
+    assert not new and files(folder) == before
+    assert len(sentences(corpus)) == 90
+    for options in ({"lang": "de"}, {"dev_share": 0.1}, {"tokenized": True}):
+        assert build(folder, path, **options)[1]
+        assert not build(folder, path, **options)[1]
+    build(folder, path)
+    os.utime(path, ns=(0, 0))
+    assert build(folder, path)[1]
+    write(path, path.read_text() + "More.")
+    assert build(folder, path)[1]
+    (folder / corpus_module.META).unlink()  # as if it had been killed
+    assert build(folder, path)[1]
+
+
+def test_other_files_in_the_folder_are_left_alone(tmp_path):
+    path = write_text(tmp_path / "a.txt")
+    build(tmp_path, path)
+    build(tmp_path, path, lang="de")
+    assert path.exists()
+
+
+def test_long_documents_are_cut_into_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr(corpus_module, "MAX_BLOCK", 20)
+    path = write(tmp_path / "a.txt", "a b c d.\n" * 30 + "\n" + "e.\n" * 3)
+    corpus, _ = build(tmp_path / "corpus", path)
+    blocks = corpus.train.blocks
+    assert corpus.meta["train"]["n_documents"] == 2
+    assert blocks[0] == 0 and 150 in blocks
+    assert not corpus.train.tokens[blocks].any()
+    assert np.diff(blocks).tolist() == [20] * 7 + [10]
+
+
+# Held out
+
+
+def documents(corpus, part):
+    text = " ".join(" ".join(words) for words in sentences(corpus, part))
+    return {int(word[1:]) for word in text.split() if word.startswith("d")}
+
+
+def test_held_out_by_document(tmp_path):
+    texts = [f"d{n} begins.\nThen d{n} goes on. d{n} ends." for n in range(400)]
+    path = write(tmp_path / "a.txt", "\n\n".join(texts))
+    corpus, _ = build(tmp_path / "corpus", path, dev_share=0.2)
+    train, dev = documents(corpus, "train"), documents(corpus, "dev")
+    assert not train & dev and train | dev == set(range(400))
+    assert 50 < len(dev) < 110
+    assert len(sentences(corpus, "dev")) == 3 * len(dev)
+    assert corpus.counts.sum() == corpus.meta["train"]["n_words"]
+    turned = write(tmp_path / "b.txt", "\n\n".join(reversed(texts)))
+    other, _ = build(tmp_path / "other", turned, dev_share=0.2, n_process=2)
+    assert documents(other, "dev") == dev
+
+
+def test_held_out_is_given(tmp_path):
+    path = write_text(tmp_path / "a.txt")
+    dev = write(tmp_path / "dev.txt", TEXT)
+    corpus, _ = build(tmp_path / "corpus", path, dev_text=[str(dev)], dev_share=0.5)
+    assert len(sentences(corpus)) == 90
+    assert sentences(corpus, "dev") == by_spacy(TEXT.split("\n"))
+    assert dict(zip(corpus.words, corpus.counts))["Snow"] == 0
