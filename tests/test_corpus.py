@@ -182,11 +182,7 @@ def test_korean(tmp_path):
 @pytest.mark.parametrize(
     "lang, tokenizer, match",
     [
-        (
-            "ko",
-            None,
-            r"needs .*set corpus\.tokenizer to 'spacy\.Tokenizer\.v1'",
-        ),
+        ("ko", None, r"needs .*set corpus\.tokenizer to 'spacy\.Tokenizer\.v1'"),
         ("qq", None, r"corpus\.lang is 'qq'"),
         ("en", "my.v1", r"corpus\.tokenizer is 'my\.v1'"),
     ],

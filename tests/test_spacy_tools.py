@@ -1,5 +1,6 @@
 import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -222,7 +223,9 @@ def config(tmp_path):
 
 def test_debug_config(config, tmp_path):
     bilm = save_bilm(tmp_path / "bilm")
-    assert "Config is valid" in run_spacy("debug", "config", config, *paths(config))
+    ours = Path(__file__).parents[1] / "configs" / "elmo_pipeline.cfg"
+    for path in (config, ours):
+        assert "Config is valid" in run_spacy("debug", "config", path, *paths(config))
     with pytest.raises(AssertionError, match=r"elmo.*\n?.*\n?.*windw"):
         options = ["--components.elmo.windw", "3", *paths(config, bilm)]
         run_spacy("debug", "config", config, *options)
