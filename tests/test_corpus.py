@@ -204,10 +204,20 @@ def files(folder):
 
 def test_processes_change_no_byte(tmp_path, monkeypatch):
     monkeypatch.setattr(tokenize, "CHUNK_CHARACTERS", 200)
+    monkeypatch.setattr(tokenize, "FEW_CHUNKS", 2)
+    pools = []
+    real = tokenize.ProcessPoolExecutor
+
+    def pool(n_process, **options):
+        pools.append(n_process)
+        return real(n_process, **options)
+
+    monkeypatch.setattr(tokenize, "ProcessPoolExecutor", pool)
     path = write_text(tmp_path / "a.txt")
     assert path.stat().st_size > 10 * 200
     for n in (1, 2):
         build(tmp_path / str(n), path, dev_share=0.3, n_process=n)
+    assert pools == [2]
     assert files(tmp_path / "1") == files(tmp_path / "2")
 
 

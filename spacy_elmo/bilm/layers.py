@@ -48,6 +48,7 @@ class Highway(Linear):
 
     def forward(self, x: Tensor) -> Tensor:
         transform, gate = super().forward(x).chunk(2, dim=1)
+        x = x.to(gate.dtype)  # another one under autocast
         return torch.lerp(x, F.relu(transform), torch.sigmoid(gate))
 
 

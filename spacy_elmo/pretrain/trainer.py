@@ -208,7 +208,8 @@ class Trainer:
         return result
 
     def share_done(self) -> float:
-        """RETURNS (float): How much of the nearest limit is used up."""
+        """RETURNS (float): How much of the nearest limit is used up. It never falls;
+        patience, which may begin anew, does not count."""
         settings, progress = self.settings, self.progress
         epochs = progress.epoch + progress.window / self.epochs.n_windows
         limits = [
@@ -216,13 +217,14 @@ class Trainer:
             (epochs, settings.max_epochs),
             (progress.n_words, settings.max_words),
             (progress.seconds / 60, settings.max_minutes),
-            (progress.since_best, settings.patience),
         ]
         return max((value / limit for value, limit in limits if limit), default=0.0)
 
     def _done(self) -> bool:
         self.stopping = self.ranks.any(self.stopping)
-        return self.stopping or self.ranks.any(self.share_done() >= 1)
+        patience = self.settings.patience
+        given_up = 0 < patience <= self.progress.since_best
+        return self.stopping or self.ranks.any(given_up or self.share_done() >= 1)
 
     def learn_rate(self) -> float:
         settings = self.settings

@@ -56,6 +56,11 @@ def make_bilm(config: PretrainConfig, corpus: Corpus) -> Tuple[BiLM, bool]:
         )
         return BiLM(sizes, vocab=words), False
     bilm = load_bilm(source)
+    if not bilm.encoder.fixed_boundaries:
+        raise ValueError(
+            f"{source}: found an encoder whose vectors of a word depend on its "
+            "sentence; expected one that reads word by word"
+        )
     known = bilm.vocab if bilm.softmax is not None else None
     if known is None:
         words = given or choose_words(corpus, config.vocab)
@@ -83,14 +88,13 @@ def _set_softmax(bilm: BiLM, words: List[str], settings: VocabSettings) -> None:
 def _extend_softmax(bilm: BiLM, words: List[str], settings: VocabSettings) -> None:
     """New rows for new words; the old ones stay as they are."""
     old = bilm.softmax
-    if not isinstance(old, FullSoftmax):
-        raise ValueError(
-            "vocab.extend is true and the biLM has an adaptive softmax, whose words "
-            "have fixed places; expected a full or sampled one"
-        )
     _set_softmax(bilm, words, settings)
     new = bilm.softmax
-    assert isinstance(new, FullSoftmax)
+    if not (isinstance(old, FullSoftmax) and isinstance(new, FullSoftmax)):
+        raise ValueError(
+            "the vocabulary is to be extended and there is an adaptive softmax, whose "
+            "words have fixed places; expected a full or sampled one"
+        )
     with torch.no_grad():
         new.weight[: old.n_words] = old.weight
         new.bias[: old.n_words] = old.bias

@@ -1,0 +1,114 @@
+"""The biLM as a language model: words in a gap, and surprisal."""
+
+import numpy as np
+import pytest
+import torch
+
+from spacy_elmo.bilm import BiLM, BiLMConfig, BytesConfig, LSTMConfig, SoftmaxConfig
+from spacy_elmo.bilm import language_model as module
+
+VOCAB = ["<S>", "</S>", "<UNK>", *(f"w{n}" for n in range(27))]
+SENTENCE = ["w3", "w9", "눈", "w26", "w0"]
+
+
+def make(kind="full", vocab=VOCAB):
+    torch.manual_seed(0)
+    bilm = BiLM(
+        BiLMConfig(
+            BytesConfig(char_dim=3, filters=[[1, 4], [3, 5]]),
+            LSTMConfig(8, 5),
+            SoftmaxConfig(len(VOCAB), kind, n_samples=10),
+        ),
+        vocab=vocab,
+    )
+    with torch.no_grad():  # far from uniform
+        for weight in bilm.parameters():
+            weight.mul_(2.0)
+    return bilm.eval()
+
+
+def word_logs(bilm, hidden):
+    """The logarithm of each word's probability, one word at a time."""
+    hidden = hidden.expand(len(VOCAB), -1)
+    return bilm.softmax.log_probs(hidden, torch.arange(len(VOCAB)))
+
+
+@torch.no_grad()
+def side_logs(bilm, sentence):
+    """(2, n_tokens, n_words): from what stands before each word, and after it. Each is
+    read anew from the words on that side alone."""
+    width = bilm.config.lstm.projection_dim
+    before = [
+        bilm(bilm.prepare([sentence[:n]])).layers[-1, 0, n, :width]
+        for n in range(len(sentence))
+    ]
+    after = [
+        bilm(bilm.prepare([sentence[n + 1 :]])).layers[-1, 0, 1, width:]
+        for n in range(len(sentence))
+    ]
+    rows = [[word_logs(bilm, hidden) for hidden in side] for side in (before, after)]
+    return torch.stack([torch.stack(row) for row in rows])
+
+
+@pytest.fixture(params=["full", "sampled", "adaptive"])
+def bilm(request):
+    return make(request.param)
+
+
+def test_probabilities_sum_to_one(bilm):
+    total = side_logs(bilm, SENTENCE).exp().sum(2)
+    torch.testing.assert_close(total, torch.ones_like(total))
+
+
+@pytest.mark.parametrize("position", range(len(SENTENCE)))
+def test_predicted_words(bilm, position):
+    scores = side_logs(bilm, SENTENCE)[:, position].sum(0)[3:]  # no special words
+    shares = scores.softmax(0)
+    found = bilm.predict(SENTENCE, position, 5)
+    best = shares.argsort(descending=True)[:5]
+    assert [word for word, _ in found] == [VOCAB[3 + n] for n in best]
+    np.testing.assert_allclose([p for _, p in found], shares[best], rtol=1e-4)
+
+
+def test_all_words_can_be_had(bilm):
+    found = dict(bilm.predict(SENTENCE, 1, 1000))
+    assert sorted(found) == sorted(VOCAB[3:])
+    assert sum(found.values()) == pytest.approx(1)
+
+
+def test_word_in_the_gap_does_not_matter(bilm):
+    for word in ("w1", "", "눈"):
+        other = [*SENTENCE[:2], word, *SENTENCE[3:]]
+        assert bilm.predict(other, 2) == bilm.predict(SENTENCE, 2)
+        assert bilm.predict(other, 3) != bilm.predict(SENTENCE, 3) or word == "눈"
+
+
+@pytest.mark.parametrize("sentence, position", [(SENTENCE, 5), (SENTENCE, -1), ([], 0)])
+def test_gap_outside_of_the_sentence(sentence, position):
+    with pytest.raises(ValueError, match=f"position is {position}; expected") as caught:
+        make().predict(sentence, position)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("n_tokens", [1, 7, 10**6])
+def test_surprisal(bilm, monkeypatch, n_tokens):
+    monkeypatch.setattr(module, "BATCH_TOKENS", n_tokens)
+    sentences = [SENTENCE, [], ["w5"], SENTENCE[::-1] * 2, ["unheard-of", "w5"]]
+    found = bilm.surprisal(sentences)
+    assert len(found) == len(sentences)
+    for sentence, bits in zip(sentences, found):
+        assert bits.shape == (len(sentence), 2) and bits.dtype == np.float32
+        if sentence:
+            own = [VOCAB.index(w) if w in VOCAB else 2 for w in sentence]
+            logs = side_logs(bilm, sentence)[:, range(len(own)), own]
+            np.testing.assert_allclose(bits, -logs.T / np.log(2), rtol=1e-4)
+
+
+@pytest.mark.parametrize("part", ["softmax", "vocab"])
+def test_without_a_softmax_there_is_one_sentence(part):
+    bilm = make()
+    setattr(bilm, part, None)
+    for call in (lambda: bilm.predict(["a"], 0), lambda: bilm.surprisal([["a"]])):
+        with pytest.raises(ValueError, match="has no softmax with a vocabulary") as c:
+            call()
+        assert "\n" not in str(c.value)
