@@ -45,9 +45,16 @@ class PlainKernel:
         return x @ self.weight
 
 
+def padded_rows(n: int) -> int:
+    """RETURNS (int): n or a bit more, out of a hundred or so different numbers."""
+    step = 1 if n <= 16 else 4 if n <= 128 else 16 if n <= 512 else 64
+    return -(-n // step) * step
+
+
 class PackedKernel:
     """oneDNN's GEMM on weights laid out for it once, and all the rest fused into it.
-    These operators are private to torch: `supported` asks for them."""
+    These operators are private to torch: `supported` asks for them. For each number of
+    rows they keep a program in memory, so that rows are padded to few numbers."""
 
     def __init__(
         self,
@@ -68,9 +75,14 @@ class PackedKernel:
         self.limits = [] if limit is None else [-float(limit), float(limit)]
 
     def __call__(self, x: Tensor) -> Tensor:
-        return torch.ops.mkldnn._linear_pointwise(
+        n_rows = len(x)
+        missing = padded_rows(n_rows) - n_rows
+        if missing:
+            x = torch.nn.functional.pad(x, (0, 0, 0, missing))
+        y = torch.ops.mkldnn._linear_pointwise(
             x, self.weight, self.bias, self.after, self.limits, ""
         )
+        return y[:n_rows] if missing else y
 
     @classmethod
     def supported(cls) -> bool:
