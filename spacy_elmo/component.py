@@ -77,7 +77,7 @@ class Elmo(TrainablePipe):
         self.cfg: Dict[str, Any] = {}
         self.listener_map: Dict[str, List[ElmoListener]] = {}
         self._nlp: Callable[[], Optional[Language]] = lambda: None
-        self._source = LayerSource(model, self.storage, self.settled)
+        self._source = LayerSource(model, self.storage)
         Replacement(self).install(model)
         self._hand_over: Optional[HandOver] = None
         self._losses: Dict[str, float] = {}
@@ -94,7 +94,7 @@ class Elmo(TrainablePipe):
     def __setstate__(self, state: Dict[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, value)
-        self._source = LayerSource(self.model, self.storage, self.settled)
+        self._source = LayerSource(self.model, self.storage)
 
     # Listeners
 
@@ -165,10 +165,11 @@ class Elmo(TrainablePipe):
         them, computed now if they are not at hand."""
         if is_train:
             if self._hand_over is None or not self._hand_over.has(docs):
-                self._begin(docs)
+                self._begin(docs, self.settled())
             assert self._hand_over is not None
             return self._hand_over.take(docs)
-        layers = self._source.find(docs, cached=self._caches(docs))
+        cached = self._caches(docs)
+        layers = self._source.find(docs, self.settled(), cached=cached)
         return Layers(layers), _no_backprop
 
     def _caches(self, docs: List[Doc]) -> bool:
@@ -300,7 +301,8 @@ class Elmo(TrainablePipe):
         self._losses = losses
         self._end()
         if self.listener_map and examples:
-            self._begin([example.predicted for example in examples])
+            docs = [example.predicted for example in examples]
+            self._begin(docs, get_settings(self.model))
         return losses
 
     def finish_update(self, sgd: Optimizer) -> None:
@@ -311,11 +313,11 @@ class Elmo(TrainablePipe):
         if self._hand_over is None or self._hand_over.taken:
             self._end()
 
-    def _begin(self, docs: List[Doc]) -> None:
+    def _begin(self, docs: List[Doc], settings: Settings) -> None:
         self._end()
         if self._frozen:
             cached = self.storage.cache_layers != "none"
-            layers = Layers(self._source.find(docs, cached=cached))
+            layers = Layers(self._source.find(docs, settings, cached=cached))
             self._hand_over = HandOver(docs, layers, _no_backprop)
         else:
             layers, backprop = self.model.begin_update(docs)

@@ -2,14 +2,14 @@
 
 from collections import OrderedDict
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from spacy.tokens import Doc
 from thinc.types import Floats3d
 
 from .arrays import to_array
 from .doc_data import get_data
-from .elmo_model import get_settings, get_shim, read_layers
+from .elmo_model import get_shim, read_layers
 from .layer_cache import LayerCache
 from .segments import Reading, read_doc, reread_doc
 from .settings import Settings, Storage
@@ -22,18 +22,13 @@ class LayerSource:
 
     model (Model[List[Doc], Layers]): The model.
     storage (Storage): How large the cache is, and where.
-    settled (Callable[[], Settings]): How docs are read on which the component has not
-        run.
 
     n_recent (int): How many docs to remember that do not keep their layers, for the
         components that come next.
     """
 
-    def __init__(
-        self, model: ElmoModelT, storage: Storage, settled: Callable[[], Settings]
-    ) -> None:
+    def __init__(self, model: ElmoModelT, storage: Storage) -> None:
         self.model = model
-        self.settled = settled
         self.storage = storage
         self.n_recent = 2
         self._recent: OrderedDict[Tuple[str, bytes], Floats3d] = OrderedDict()
@@ -46,17 +41,21 @@ class LayerSource:
         while len(self._recent) > self.n_recent:
             self._recent.popitem(last=False)
 
-    def find(self, docs: List[Doc], *, cached: bool) -> List[Floats3d]:
-        """RETURNS (List[Floats3d]): What the component found for docs when it ran on
-        them, as far as that is at hand and still true; otherwise what it finds now."""
-        known = [self._recall(doc) for doc in docs]
+    def find(
+        self, docs: List[Doc], settings: Settings, *, cached: bool
+    ) -> List[Floats3d]:
+        """settings (Settings): How docs are read on which the component has not run.
+        RETURNS (List[Floats3d]): What the component found for docs when it ran on them,
+            as far as that is at hand and still true; otherwise what it finds now."""
+        known = [self._recall(doc, settings) for doc in docs]
         missing = [reading for reading, layers in known if layers is None]
         computed = iter(self.compute(missing, cached=cached))
         return [next(computed) if layers is None else layers for _, layers in known]
 
-    def _recall(self, doc: Doc) -> Tuple[Reading, Optional[Floats3d]]:
+    def _recall(
+        self, doc: Doc, settings: Settings
+    ) -> Tuple[Reading, Optional[Floats3d]]:
         data = get_data(doc)
-        settings = get_settings(self.model)
         if (
             data is not None
             and data["weights"] == get_shim(self.model).fingerprint
@@ -73,7 +72,7 @@ class LayerSource:
                 if layers is not None:
                     layers = self.model.ops.asarray3f(layers)
                 return reading, layers
-        return read_doc(doc, self.settled()), None
+        return read_doc(doc, settings), None
 
     def compute(self, readings: List[Reading], *, cached: bool) -> List[Floats3d]:
         """RETURNS (List[Floats3d]): Layers, from the cache or for the cache."""

@@ -72,6 +72,9 @@ class Replacement:
     def __deepcopy__(self, memo: Any) -> "Replacement":
         return self  # a copied model does not copy the component along
 
+    def __reduce__(self) -> Any:
+        return _forgotten, ()  # nor a pickled one: the component installs a new one
+
     def install(self, model: ElmoModelT) -> None:
         model.attrs[self.CFG] = self
         model.attrs[self.MODEL] = replace_listener
@@ -81,6 +84,10 @@ class Replacement:
         settings = self.upstream.settled().to_dict()
         name = "spacy-elmo.ElmoLayers.v1"
         return {"@architectures": name, "bilm": None, **settings}
+
+
+def _forgotten() -> None:
+    return None
 
 
 def replace_listener(

@@ -140,7 +140,7 @@ def test_text_without_words_gets_one_sentence(tmp_path, data):
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.text(" \t\"').!?…,-aBé한1", max_size=40))
+@given(st.text(" \t\"').!?。؟…,-aBé한1", max_size=40))
 @example('He left.  "Why?" he said.')  # a space token begins the sentence
 def test_sentences_are_those_of_the_sentencizer(text):
     found = split_chunk(Splitter("en"), 0.0, Chunk([text], [True], [False]))
@@ -279,6 +279,11 @@ def test_held_out_by_document(tmp_path):
     turned = write(tmp_path / "b.txt", "\n\n".join(reversed(texts)))
     other, _ = build(tmp_path / "other", turned, dev_share=0.2, n_process=2)
     assert documents(other, "dev") == dev
+
+
+def test_held_out_everywhere_the_same():
+    chosen = [n for n in range(40) if tokenize.is_held_out(f"d{n}", 0.2)]
+    assert chosen == [3, 10, 14, 15, 25, 28, 29, 30]
 
 
 def test_held_out_is_given(tmp_path):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import spacy
 from spacy.tokens import Doc
+from spacy.training import Example
 from tasks import count_reads, elmo_alone, make_examples, make_nlp, save_tiny, with_elmo
 from thinc.api import Adam, NumpyOps
 
@@ -344,7 +345,9 @@ def test_other_segments_are_other_entries(bilm, reads, tmp_path):
             for token in doc:
                 token.is_sent_start = token.i in starts
             reads.clear()
-            given, _ = nlp.get_pipe("elmo").listen([doc], is_train=True)
+            elmo = nlp.get_pipe("elmo")
+            elmo.update([Example(doc, doc.copy())])
+            given, _ = elmo.listen([doc], is_train=True)
             vectors.append(given.data[0])
         assert np.array_equal(*vectors)
         assert reads == ([] if number == len(ways) - 1 else [1])

@@ -85,18 +85,18 @@ def test_rows_for_adagrad_are_a_gradient_with_zeros():
 
 
 def test_rows_for_adamw_move_alone():
-    weights = make_weights()
-    before = weights["matrix"].clone()
-    optimizer = AdamW(weights, weight_decay=0.1)
-    rows = rows_of(0)
-    optimizer.step("matrix", rows, 0.1)
-    moved = (weights["matrix"] != before).any(1)
-    assert sorted(rows.rows.tolist()) == moved.nonzero().flatten().tolist()
-    whole = make_weights()
-    AdamW(whole, weight_decay=0.1).step(
-        "matrix", torch.zeros(7, 3).index_add_(0, *rows), 0.1
-    )
-    torch.testing.assert_close(weights["matrix"][rows.rows], whole["matrix"][rows.rows])
+    part, whole = make_weights(), make_weights()
+    first, second = AdamW(part, weight_decay=0.1), AdamW(whole, weight_decay=0.1)
+    before = part["matrix"].clone()
+    rows = rows_of(0).rows
+    for step in range(4):
+        values = gradients_of(step)["matrix"][rows]
+        first.step("matrix", RowGradient(rows, values), 0.1)
+        full = torch.zeros(7, 3).index_add_(0, rows, values)
+        second.step("matrix", full, 0.1)
+    moved = (part["matrix"] != before).any(1)
+    assert sorted(rows.tolist()) == moved.nonzero().flatten().tolist()
+    torch.testing.assert_close(part["matrix"][rows], whole["matrix"][rows])
 
 
 @pytest.mark.parametrize("kind", [Adagrad, AdamW])
@@ -130,7 +130,7 @@ def test_rows_are_added_up():
         assert found.values.tolist() == [8.0, 18.0, 5.0]
 
 
-@pytest.mark.parametrize("limit", [0.0, 0.5, 100.0])
+@pytest.mark.parametrize("limit", [0.0, 0.5, 4.0, 100.0])
 def test_clipping_is_that_of_torch(limit):
     gradients = {**gradients_of(0), "rows": rows_of(1)}
     values = [gradients["matrix"], gradients["vector"], gradients["rows"].values]
@@ -138,6 +138,7 @@ def test_clipping_is_that_of_torch(limit):
     for weight, value in zip(weights, values):
         weight.grad = value.clone()
     expected = clip_grad_norm_(weights, limit or math.inf)
+    assert 4 < expected < 8
     assert clip_by_norm(gradients, limit) == pytest.approx(expected.item())
     for weight, value in zip(weights, values):
         torch.testing.assert_close(value, weight.grad)

@@ -28,6 +28,18 @@ def config_path(tmp_path):
     return write_config(tmp_path / "config.cfg", write_text(tmp_path / "text.txt"))
 
 
+@pytest.fixture(autouse=True)
+def not_for_ever(monkeypatch):
+    """A limit that does not work is to be a failure, not a test without an end."""
+    real = Trainer.step
+
+    def step(trainer):
+        assert trainer.progress.step < 500
+        real(trainer)
+
+    monkeypatch.setattr(Trainer, "step", step)
+
+
 def train(config_path, output, **overrides):
     """RETURNS: What was said, and the log."""
     named = {key.replace("__", "."): value for key, value in overrides.items()}
