@@ -1,11 +1,14 @@
+import re
 import subprocess
 import sys
 
 import h5py
 import numpy as np
 import pytest
+import spacy
 from conftest import write_files
 from reference import random_arrays, random_options
+from tasks import elmo_alone, make_examples, save_tiny
 from typer.testing import CliRunner
 
 from spacy_elmo import load_bilm
@@ -83,3 +86,20 @@ def test_info_tells_the_sizes(source):
 def test_help(args):
     done = call(*args, "--help")
     assert done.exit_code == 0 and "Usage" in done.output
+
+
+def test_info_prints_what_each_task_has_learned(tmp_path):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("elmo", config={"bilm": str(save_tiny(tmp_path / "bilm"))})
+    tok2vec = elmo_alone(init_weights=[0.0, 0.0, 1.0], init_gamma=0.5)
+    nlp.add_pipe("tagger", config={"model": {"tok2vec": tok2vec}})
+    nlp.initialize(lambda: make_examples(nlp))
+    nlp.to_disk(tmp_path / "pipeline")
+    done = call("info", tmp_path / "pipeline")
+    assert done.exit_code == 0, done.output
+    assert re.search(r"tagger +0\.212 0\.212 0\.576 +0\.500", done.output)
+    assert "2 + 1" in done.output  # layers of the biLM
+    spacy.blank("en").to_disk(tmp_path / "bare")
+    done = call("info", tmp_path / "bare")
+    assert done.exit_code == 1
+    assert "a pipeline without 'elmo'" in " ".join(done.output.split())
