@@ -28,22 +28,13 @@ def embed_cli(
     An interrupted run goes on where it was when it is started again.
     """
     from ..bilm.errors import SourceError
-    from ..bilm.sources import load_bilm
     from ..dump import dump
     from ..pretrain.sentences import read_sentences
-    from ..pretrain.tokenize import Splitter
-    from .pretrain import check_device
+    from .reading import load_on, splitter_for
 
-    device = "cpu" if gpu_id < 0 else f"cuda:{gpu_id}"
     try:
-        check_device(device)
-        bilm = load_bilm(source, device=device)
-        known = bilm.config.training
-        splitter = Splitter(
-            lang or known.get("lang") or "xx",
-            tokenizer or (known.get("tokenizer") if lang is None else None),
-            tokenized,
-        )
+        bilm = load_on(gpu_id, source)
+        splitter = splitter_for(bilm, lang, tokenizer, tokenized)
         n_sentences = dump(bilm, read_sentences([text], splitter), out)
     except (SourceError, ValueError, OSError) as error:
         msg.fail(str(error), exits=1)

@@ -33,21 +33,12 @@ def evaluate_cli(
     import srsly
 
     from ..bilm.errors import SourceError
-    from ..bilm.sources import load_bilm
     from ..pretrain.measure import measure
-    from ..pretrain.tokenize import Splitter
-    from .pretrain import check_device
+    from .reading import load_on, splitter_for
 
-    device = "cpu" if gpu_id < 0 else f"cuda:{gpu_id}"
     try:
-        check_device(device)
-        bilm = load_bilm(source, device=device)
-        known = bilm.config.training
-        splitter = Splitter(
-            lang or known.get("lang") or "xx",
-            tokenizer or (known.get("tokenizer") if lang is None else None),
-            tokenized,
-        )
+        bilm = load_on(gpu_id, source)
+        splitter = splitter_for(bilm, lang, tokenizer, tokenized)
         result = measure(bilm, texts, splitter, carry=stream, n_process=n_process)
     except (SourceError, ValueError, OSError) as error:
         msg.fail(f"{error}", exits=1)

@@ -28,21 +28,14 @@ def pretrain_cli(
     from ..bilm.errors import SourceError
     from ..pretrain.config import load_config
     from ..pretrain.run import pretrain
+    from .reading import device_of
 
-    device = "cpu" if gpu_id < 0 else f"cuda:{gpu_id}"
     try:
-        check_device(device)
+        device = device_of(gpu_id)
         config = load_config(config_path, parse_config_overrides(ctx.args))
         pretrain(config, output, device=device, resume=resume, say=say)
     except (SourceError, ValueError, OSError) as error:
         msg.fail(str(error), exits=1)
-
-
-def check_device(device: str) -> None:
-    import torch
-
-    if device != "cpu" and not torch.cuda.is_available():
-        raise ValueError("--gpu-id was given and torch finds no GPU; leave it out")
 
 
 def say(text: str) -> None:

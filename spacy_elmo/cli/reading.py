@@ -1,0 +1,40 @@
+"""What commands that read a text with a biLM begin with."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Optional
+
+if TYPE_CHECKING:
+    from ..bilm import BiLM
+    from ..pretrain.tokenize import Splitter
+
+
+def load_on(gpu_id: int, source: Path) -> "BiLM":
+    """RETURNS (BiLM): On a GPU, or for -1 on the CPU."""
+    from ..bilm.sources import load_bilm
+
+    return load_bilm(source, device=device_of(gpu_id))
+
+
+def device_of(gpu_id: int) -> str:
+    """RETURNS (str): What torch calls it, or one sentence if it is not there."""
+    import torch
+
+    if gpu_id < 0:
+        return "cpu"
+    if not torch.cuda.is_available():
+        raise ValueError("--gpu-id was given and torch finds no GPU; leave it out")
+    return f"cuda:{gpu_id}"
+
+
+def splitter_for(
+    bilm: "BiLM", lang: Optional[str], tokenizer: Optional[str], tokenized: bool
+) -> "Splitter":
+    """RETURNS (Splitter): As told, or else as for the text the biLM was trained on."""
+    from ..pretrain.tokenize import Splitter
+
+    known = bilm.config.training
+    return Splitter(
+        lang or known.get("lang") or "xx",
+        tokenizer or (known.get("tokenizer") if lang is None else None),
+        tokenized,
+    )
