@@ -24,8 +24,8 @@ def config_path(tmp_path):
     return write_config(tmp_path / "config.cfg", text)
 
 
-def start(config_path, output, *args):
-    command = [*TORCHRUN, "--nproc-per-node", 2]
+def start(config_path, output, *args, restarts=0):
+    command = [*TORCHRUN, "--nproc-per-node", 2, "--max-restarts", restarts]
     command += ["-m", "spacy", "elmo", "pretrain", config_path, "--output", output]
     env = {**os.environ, "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
@@ -122,3 +122,16 @@ def test_a_process_that_dies_stops_the_job(config_path, tmp_path):
     said = []
     pretrain(config, tmp_path / "run", resume=True, say=said.append)
     assert any(line.startswith("Going on from step") for line in said)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pgrep")
+def test_torchrun_starts_again_where_it_was(config_path, tmp_path):
+    args = ["--training.max_steps", 400]
+    process = start(config_path, tmp_path / "run", *args, restarts=3)
+    wait_for_step(tmp_path / "run", 8, process)
+    os.kill(worker_of(process), signal.SIGKILL)
+    out, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, out
+    assert "Going on from step" in out
+    steps = [entry["step"] for entry in entries(tmp_path / "run", "evaluation")]
+    assert steps == list(range(4, 401, 4))

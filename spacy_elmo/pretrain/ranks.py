@@ -18,16 +18,24 @@ class Ranks:
         self.rank = int(os.environ.get("RANK", "0"))
         self.device = device
         if self.size > 1 and not dist.is_initialized():
-            dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+            self._meet()
+
+    def _meet(self) -> None:
+        # torchrun's store outlives the processes it restarts. Each attempt has keys of
+        # its own in it, or processes wait for the addresses of dead ones.
+        store, rank, size = next(iter(dist.rendezvous("env://")))
+        store = dist.PrefixStore(f"attempt_{self.attempt}", store)
+        backend = "nccl" if self.device.type == "cuda" else "gloo"
+        dist.init_process_group(backend, store=store, rank=rank, world_size=size)
 
     @property
     def first(self) -> bool:
         return self.rank == 0
 
     @property
-    def restarted(self) -> bool:
-        """Whether torchrun started this run again after a process had died."""
-        return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+    def attempt(self) -> int:
+        """How often torchrun started this run again after a process had died."""
+        return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
 
     def share(self, weights: List[Tensor]) -> None:
         """Give all processes the weights of the first."""

@@ -67,7 +67,7 @@ def pretrain(
         on_step=on_step,
         on_evaluation=on_evaluation,
     )
-    if (resume or ranks.restarted) and trainer.resume(tell):
+    if (resume or ranks.attempt) and trainer.resume(tell):
         tell(f"Going on from step {trainer.progress.step:,}")
     log.begin(trainer.progress.step, config)
     try:
