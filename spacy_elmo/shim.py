@@ -3,7 +3,6 @@
 import contextlib
 import copy
 import uuid
-from dataclasses import replace
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import srsly
@@ -69,8 +68,7 @@ class BiLMShim(Shim):
 
     def _set(self, bilm: BiLM) -> None:
         if not self.keep_softmax:
-            bilm.softmax, bilm.vocab = None, None
-            bilm.config = replace(bilm.config, softmax=None)
+            bilm.drop_softmax()
         self._fingerprint = fingerprint(bilm)  # while the weights are on the CPU
         self._model = bilm.to(get_torch_default_device())
         self._updated = False

@@ -1,6 +1,7 @@
 """The bidirectional language model."""
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import (
     Any,
@@ -373,12 +374,20 @@ class BiLM(nn.Module):
         super().__setstate__(state)
         self._forget()
 
-    def save(self, folder: Union[str, Path]) -> None:
+    def save(self, folder: Union[str, Path], dtype: str = "float32") -> None:
         """Write the native form: a folder with config.json, weights.safetensors and,
-        if there is a softmax, softmax.safetensors and vocab.txt."""
+        if there is a softmax, softmax.safetensors and vocab.txt.
+
+        dtype (str): "float32", or for smaller files "float16" or "int8".
+        """
         from .native import save_native
 
-        save_native(self, Path(folder))
+        save_native(self, Path(folder), dtype)
+
+    def drop_softmax(self) -> None:
+        """Forget the output layer and its vocabulary, which vectors do not need."""
+        self.softmax, self.vocab = None, None
+        self.config = replace(self.config, softmax=None)
 
 
 def _make_layers(config: LSTMConfig) -> nn.ModuleList:

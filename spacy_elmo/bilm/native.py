@@ -13,6 +13,7 @@ from .config import BiLMConfig
 from .encoders import Lexicon
 from .errors import SourceError
 from .files import build, read_json, read_vocab, write_atomically, write_vocab
+from .storage import pack, unpack
 
 if TYPE_CHECKING:
     from .model import BiLM
@@ -48,7 +49,8 @@ def load_native(folder: Path) -> "BiLM":
     return build(config, tensors, where=where, lexicon=lexicon, vocab=vocab)
 
 
-def save_native(bilm: "BiLM", folder: Path) -> None:
+def save_native(bilm: "BiLM", folder: Path, dtype: str = "float32") -> None:
+    """Write a native folder, the weights in one of storage.DTYPES."""
     folder.mkdir(parents=True, exist_ok=True)
     weights: Dict[str, Tensor] = {}
     softmax: Dict[str, Tensor] = {}
@@ -56,6 +58,7 @@ def save_native(bilm: "BiLM", folder: Path) -> None:
         part, _, rest = name.partition(".")
         target = (softmax, rest) if part == "softmax" else (weights, name)
         target[0][target[1]] = tensor.detach().cpu().contiguous()
+    weights, softmax = pack(weights, dtype), pack(softmax, dtype)
     write_atomically(folder / WEIGHTS, lambda path: save_file(weights, path))
     optional = {SOFTMAX: bool(softmax), VOCAB: bilm.vocab is not None and bool(softmax)}
     optional[LEXICON] = bool(bilm.lexicon.characters or bilm.lexicon.words)
@@ -104,7 +107,7 @@ def _config_data(bilm: "BiLM") -> Dict[str, Any]:
 
 def _load_tensors(path: Path) -> Dict[str, Tensor]:
     try:
-        return load_file(path)
+        return unpack(load_file(path))
     except FileNotFoundError:
         raise SourceError(f"{path}: no such file; expected weights") from None
     except (SafetensorError, OSError) as error:

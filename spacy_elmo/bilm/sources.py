@@ -53,11 +53,18 @@ def _load(path: Path) -> BiLM:
     )
 
 
-def save_bilm(bilm: BiLM, folder: Union[str, Path], format: str = "native") -> None:
-    """Write a biLM in one of FORMATS."""
+def save_bilm(
+    bilm: BiLM,
+    folder: Union[str, Path],
+    format: str = "native",
+    dtype: str = "float32",
+) -> None:
+    """Write a biLM in one of FORMATS; the native one also in fewer bits."""
     if format not in FORMATS:
         raise ValueError(f"format is {format!r}; expected one of {FORMATS}")
-    if format == "hdf5":
+    if format == "native":
+        bilm.save(folder, dtype)
+    elif dtype == "float32":
         save_hdf5(bilm, Path(folder))
     else:
-        bilm.save(folder)
+        raise ValueError(f"dtype is {dtype!r} with format hdf5; expected float32")

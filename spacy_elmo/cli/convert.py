@@ -7,6 +7,12 @@ from wasabi import msg
 from . import app
 
 
+class DType(str, Enum):
+    float32 = "float32"
+    float16 = "float16"
+    int8 = "int8"
+
+
 class Format(str, Enum):
     native = "native"
     hdf5 = "hdf5"
@@ -17,6 +23,12 @@ def convert_cli(
     source: Path = Argument(..., help="A biLM of any kind: a folder, or an HDF5 file"),
     dest: Path = Argument(..., help="The folder to write"),
     to: Format = Option(Format.native, "--to", help="What to write"),
+    dtype: DType = Option(
+        DType.float32, "--dtype", help="How native weights are stored"
+    ),
+    no_softmax: bool = Option(
+        False, "--no-softmax", help="Leave the output layer out: vectors only"
+    ),
 ) -> None:
     """Convert a biLM between formats.
 
@@ -28,8 +40,10 @@ def convert_cli(
 
     try:
         bilm = load_bilm(source)
-        save_bilm(bilm, dest, to.value)
-    except (SourceError, OSError) as error:
+        if no_softmax:
+            bilm.drop_softmax()
+        save_bilm(bilm, dest, to.value, dtype.value)
+    except (SourceError, ValueError, OSError) as error:
         msg.fail(str(error), exits=1)
     n_weights = sum(weight.numel() for weight in bilm.parameters())
     msg.good(f"Wrote {n_weights:,} weights to {dest} ({to.value})")
