@@ -281,6 +281,23 @@ def test_held_out_by_document(tmp_path):
     assert documents(other, "dev") == dev
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_text_without_empty_lines_is_held_out_in_parts(tmp_path, end):
+    lines = [f"d{n} is a line." for n in range(4000)]
+    path = write(tmp_path / "a.txt", end.join(lines) + end + end)
+    corpus, _ = build(tmp_path / "corpus", path, dev_share=0.2)
+    train, dev = documents(corpus, "train"), documents(corpus, "dev")
+    assert not train & dev and train | dev == set(range(4000))
+    assert 0.1 < len(dev) / 4000 < 0.3
+    assert {n // 20 for n in dev}.isdisjoint(n // 20 for n in train)
+    # One of many short files is a document.
+    write(tmp_path / "folder" / "a.txt", "\n".join(lines))
+    write(tmp_path / "folder" / "b.txt", "d4000 is another.")
+    corpus, _ = build(tmp_path / "second", tmp_path / "folder", dev_share=0.2)
+    for part in ("train", "dev"):
+        assert len(documents(corpus, part) & set(range(4000))) in (0, 4000)
+
+
 def test_held_out_everywhere_the_same():
     chosen = [n for n in range(40) if tokenize.is_held_out(f"d{n}", 0.2)]
     assert chosen == [3, 10, 14, 15, 25, 28, 29, 30]

@@ -15,6 +15,7 @@ MAX_RECORD = 2**26  # bytes of a line of JSON, which is needed as a whole
 MAX_PARAGRAPH = 10**5  # characters; what is longer is cut at a space
 MAX_RUN = 2000  # characters without a space: tokenizers need the square of their time
 LONG_RUN = re.compile(rf"\S{{{MAX_RUN}}}")
+EMPTY_LINE = re.compile(rb"\n[ \t\r]*\n")
 SUFFIXES = (".txt", ".jsonl", ".spacy")
 
 
@@ -85,6 +86,16 @@ def read_parts(path: Path, troubles: "Counter[str]") -> Iterator[Part]:
             ended = True
     if not ended:
         yield Part([], True)
+
+
+def has_documents(path: Path) -> bool:
+    """Whether a .txt file has an empty line within its first megabyte. One that has
+    none is a short document, or a text that does not show where documents end."""
+    with open_file(path) as file:
+        try:
+            return EMPTY_LINE.search(file.read(BLOCK).strip()) is not None
+        except (EOFError, OSError, zlib.error):
+            return True  # read_lines will say what is wrong
 
 
 def _record(line: str, troubles: "Counter[str]") -> Iterator[Part]:

@@ -6,7 +6,7 @@ from hashlib import blake2b
 from itertools import chain, islice
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Deque, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Deque, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 import spacy
@@ -15,10 +15,11 @@ from spacy.language import Language
 from spacy.pipeline import Sentencizer
 from spacy.tokens import Doc, DocBin
 
-from .text import kind_of, open_file, read_parts
+from .text import BLOCK, has_documents, kind_of, open_file, read_parts
 
 CHUNK_CHARACTERS = 2**19
 FEW_CHUNKS = 16
+PARAGRAPHS = 20  # that stand for a document where a text does not show any
 ENDS = frozenset(Sentencizer.default_punct_chars)
 
 
@@ -93,18 +94,22 @@ def is_held_out(text: str, share: float) -> bool:
 
 
 def make_chunks(
-    files: Iterable[Path], share: float, troubles: "Counter[str]"
+    files: Sequence[Path], share: float, troubles: "Counter[str]"
 ) -> Iterator[Chunk]:
-    """share (float): Of the documents, to be held out."""
+    """share (float): Of the documents, to be held out. In a text without empty lines,
+    a few paragraphs count as one."""
     chunk = Chunk([], [], [])
     size = 0
     for path in files:
         if kind_of(path) == ".spacy":
             yield Chunk([], [], [], path)
             continue
-        begins, held_out = True, False
+        begins, held_out, n_paragraphs = True, False, 0
+        endless = share > 0 and is_endless(path, len(files) == 1)
         for part in read_parts(path, troubles):
             for paragraph in part.paragraphs:
+                begins = begins or (endless and n_paragraphs % PARAGRAPHS == 0)
+                n_paragraphs += 1
                 if begins:
                     held_out = is_held_out(paragraph, share)
                 chunk.paragraphs.append(paragraph)
@@ -118,6 +123,12 @@ def make_chunks(
                 chunk, size = Chunk([], [], []), 0
     if chunk.paragraphs:
         yield chunk
+
+
+def is_endless(path: Path, only: bool) -> bool:
+    """Whether a file is long, or the only one, and does not show its documents."""
+    long = only or path.stat().st_size > BLOCK
+    return long and kind_of(path) != ".jsonl" and not has_documents(path)
 
 
 _loaded: Tuple[Optional[Splitter], Any] = (None, None)
