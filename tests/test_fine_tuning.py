@@ -1,7 +1,5 @@
 """Going on from another biLM, and the vocabulary of the softmax."""
 
-from dataclasses import replace
-
 import pytest
 import torch
 from manylangs_models import write_model
@@ -39,8 +37,7 @@ def pretrained(tmp_path, **overrides):
 
 def without_softmax(source, folder, format="native"):
     bilm = load_bilm(source)
-    bilm.softmax, bilm.vocab = None, None
-    bilm.config = replace(bilm.config, softmax=None)
+    bilm.drop_softmax()
     save_bilm(bilm, folder, format)
     return folder
 
@@ -100,6 +97,23 @@ def test_known_softmax_needs_no_warm_up(config_path, tmp_path):
     old = load_bilm(source).state_dict()
     assert found.keys() == old.keys()
     assert not any(found[name].equal(old[name]) for name in old if "layers" in name)
+
+
+def test_known_softmax_is_trained_as_told(config_path, tmp_path):
+    source = pretrained(tmp_path)
+    old = load_bilm(source)
+    assert old.config.softmax.type == "full"
+    told = {"vocab__softmax": "sampled", "vocab__n_samples": 20}
+    bilm, new = start(config_path, tmp_path, source, **told)
+    assert not new and bilm.config.softmax.type == "sampled"
+    assert bilm.config.softmax.n_samples == 20
+    assert bilm.vocab == old.vocab
+    for name, tensor in old.softmax.state_dict().items():
+        assert bilm.softmax.state_dict()[name].equal(tensor)
+    bilm, _ = start(config_path, tmp_path, source)  # "auto"
+    assert bilm.config.softmax == old.config.softmax
+    with pytest.raises(ValueError, match="expected the same, or 'auto'"):
+        start(config_path, tmp_path, source, vocab__softmax="adaptive")
 
 
 def test_models_of_elmoformanylangs(config_path, tmp_path):

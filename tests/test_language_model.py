@@ -104,6 +104,13 @@ def test_surprisal(bilm, monkeypatch, n_tokens):
             np.testing.assert_allclose(bits, -logs.T / np.log(2), rtol=1e-4)
 
 
+def test_boundaries_in_a_text_are_unknown_words():
+    bilm = make()
+    for word in ("<S>", "</S>"):
+        one, two = bilm.surprisal([["w3", word, "w4"], ["w3", "<UNK>", "w4"]])
+        assert np.allclose(one[1], two[1], atol=1e-5)
+
+
 @pytest.mark.parametrize("part", ["softmax", "vocab"])
 def test_without_a_softmax_there_is_one_sentence(part):
     bilm = make()

@@ -52,6 +52,7 @@ def predict_word(
 def surprisal(bilm: "BiLM", sentences: Sequence[Sequence[str]]) -> List[np.ndarray]:
     head, vocab = get_head(bilm)
     numbers = {word: number for number, word in enumerate(vocab)}
+    numbers[BEGIN] = numbers[END] = numbers[UNKNOWN]  # as words of a text
     out = [np.zeros((len(words), 2), dtype=np.float32) for words in sentences]
     width = bilm.config.lstm.projection_dim
     for packing in plan([len(words) for words in sentences], BATCH_TOKENS):

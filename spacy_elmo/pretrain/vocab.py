@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import List, Optional, Tuple
+from typing import List, Optional, Tuple, cast
 
 import torch
 
@@ -72,7 +72,25 @@ def make_bilm(config: PretrainConfig, corpus: Corpus) -> Tuple[BiLM, bool]:
         new = [word for word in wanted if word not in have]
         if new:
             _extend_softmax(bilm, known + new, config.vocab)
+    _use_settings(bilm, config.vocab)
     return bilm, False
+
+
+def _use_settings(bilm: BiLM, settings: VocabSettings) -> None:
+    """Train a softmax that was loaded in the way the settings say, unless "auto"."""
+    if settings.softmax == "auto" or bilm.config.softmax is None:
+        return
+    wanted = softmax_config(bilm.config.softmax.n_words, settings)
+    if bilm.config.softmax.type == wanted.type == "adaptive":
+        return
+    if "adaptive" in (bilm.config.softmax.type, wanted.type):
+        raise ValueError(
+            f"vocab.softmax is '{settings.softmax}' and the biLM to go on from has one "
+            f"that is {bilm.config.softmax.type}; expected the same, or 'auto'"
+        )
+    old = cast(FullSoftmax, bilm.softmax)
+    _set_softmax(bilm, cast(List[str], bilm.vocab), settings)
+    cast(FullSoftmax, bilm.softmax).load_state_dict(old.state_dict())
 
 
 def _set_softmax(bilm: BiLM, words: List[str], settings: VocabSettings) -> None:
