@@ -1,0 +1,1 @@
+"""Gold data of the usual kinds to .spacy files: a module for each kind."""
