@@ -223,7 +223,7 @@ def config(tmp_path):
 
 def test_debug_config(config, tmp_path):
     bilm = save_bilm(tmp_path / "bilm")
-    ours = Path(__file__).parents[1] / "configs" / "elmo_pipeline.cfg"
+    ours = Path(__file__).parents[1] / "configs" / "parsing_elmo.cfg"
     for path in (config, ours):
         assert "Config is valid" in run_spacy("debug", "config", path, *paths(config))
     with pytest.raises(AssertionError, match=r"elmo.*\n?.*\n?.*windw"):

@@ -11,4 +11,17 @@ app = typer.Typer(
 )
 spacy_app.add_typer(app)
 
-from . import convert, embed, evaluate, info, pretrain  # noqa: E402,F401  (they add their commands to app)
+from . import (  # noqa: E402,F401  (they add their commands to app)
+    assets,
+    compare,
+    convert,
+    embed,
+    evaluate,
+    info,
+    neighbors,
+    prepare,
+    pretrain,
+    probe,
+    report,
+    senses,
+)

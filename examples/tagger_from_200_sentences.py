@@ -1,0 +1,84 @@
+"""A tagger from 200 sentences, with ELMo and without.
+
+With so little to learn from, most words of a new text were never seen. ELMo has read
+more: its vectors tell the tagger what kind of word it is looking at. Trains two taggers
+that differ in nothing else, through spaCy's Python API, and prints their accuracies.
+
+    python examples/tagger_from_200_sentences.py --bilm training/en/bilm/model-best
+    python examples/tagger_from_200_sentences.py --lang ko --treebank assets/treebank/ko
+"""
+
+import argparse
+import random
+from pathlib import Path
+from typing import List
+
+import spacy
+from spacy.language import Language
+from spacy.training import Example
+from spacy.util import fix_random_seed, minibatch
+
+from spacy_elmo.data.conllu import read_conllu
+from spacy_elmo.data.reading import Reading
+
+ASSETS = Path(__file__).parents[1] / "assets"
+TOKENIZER = {"nlp": {"tokenizer": {"@tokenizers": "spacy.Tokenizer.v1"}}}
+CNN = {
+    "embed": {
+        "@architectures": "spacy.MultiHashEmbed.v2",
+        "width": 96,
+        "attrs": ["NORM", "PREFIX", "SUFFIX", "SHAPE"],
+        "rows": [2000, 500, 1000, 1000],
+        "include_static_vectors": False,
+    },
+    "encode": {
+        "@architectures": "spacy.MaxoutWindowEncoder.v2",
+        "width": 96,
+        "depth": 4,
+        "window_size": 1,
+        "maxout_pieces": 3,
+    },
+}
+WITHOUT = {"@architectures": "spacy.Tok2Vec.v2", **CNN}
+WITH = {
+    "@architectures": "spacy-elmo.Tok2VecWithElmo.v1",
+    **CNN,
+    "where": "input",
+    "elmo": {"@architectures": "spacy-elmo.ElmoListener.v1"},
+    "mix": {"@architectures": "spacy-elmo.ElmoMix.v1", "l2": 0.001},
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--treebank", type=Path, default=ASSETS / "treebank" / "en")
+    parser.add_argument("--lang", default="en")
+    parser.add_argument("--bilm", help="what load_bilm takes")
+    parser.add_argument("--sentences", type=int, default=200)
+    parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    for name, tok2vec in (("without", WITHOUT), ("with", WITH)):
+        nlp = spacy.blank(args.lang, config=TOKENIZER)
+        if tok2vec is WITH:
+            nlp.add_pipe("elmo", config={"bilm": args.bilm})
+        nlp.add_pipe("tagger", config={"model": {"tok2vec": tok2vec}})
+        train = read_examples(nlp, args.treebank, "train")[: args.sentences]
+        fix_random_seed(args.seed)
+        optimizer = nlp.initialize(lambda: train)  # noqa: B023 (called at once)
+        for _ in range(args.epochs):
+            random.shuffle(train)
+            for batch in minibatch(train, size=8):
+                nlp.update(batch, sgd=optimizer, drop=0.1)
+        accuracy = nlp.evaluate(read_examples(nlp, args.treebank, "dev"))["tag_acc"]
+        print(f"{name:>7} ELMo: {accuracy:.2%} of the tags, {len(train)} sentences read")
+
+
+def read_examples(nlp: Language, treebank: Path, part: str) -> List[Example]:
+    (path,) = treebank.glob(f"*{part}*.conllu")
+    docs = list(read_conllu(path, Reading(nlp)))
+    return [Example(nlp.make_doc(doc.text), doc) for doc in docs]
+
+
+if __name__ == "__main__":
+    main()

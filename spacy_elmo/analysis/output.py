@@ -1,0 +1,13 @@
+"""Results as files."""
+
+from pathlib import Path
+from typing import Any, Dict
+
+import srsly
+
+from ..bilm.files import write_atomically
+
+
+def write_json(path: Path, data: Dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, lambda part: srsly.write_json(part, data))

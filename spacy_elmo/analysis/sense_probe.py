@@ -1,0 +1,138 @@
+"""Nearest-neighbour senses from each layer (Table 5 of the paper)."""
+
+from collections import Counter
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
+
+import numpy as np
+
+from ..bilm import BiLM
+from .features import ROUNDING, Tell, embed_stream, layer_names, silent, unit, with_mix
+from .wsd import Instance, Sentence
+
+Keys = Mapping[str, Tuple[str, ...]]
+
+
+class Sense:
+    """A sense of a word: how often it was seen, and the sum of its vectors,
+    (n_layers + 1, width)."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.count = 0
+        self.total: Any = 0
+
+    def add(self, vectors: np.ndarray) -> None:
+        self.count += 1
+        self.total = self.total + vectors
+
+    @property
+    def vectors(self) -> np.ndarray:
+        """RETURNS (np.ndarray): The mean, of each layer and their mix, of length 1:
+        (n_layers + 2, width)."""
+        return unit(with_mix(self.total / self.count))
+
+
+class Senses:
+    """The senses that were seen of each lemma and part of speech."""
+
+    def __init__(self) -> None:
+        self.by_word: Dict[Tuple[str, str], Dict[str, Sense]] = {}
+        self.by_lemma: Dict[str, Counter[str]] = {}
+        self.n_instances = 0
+
+    def add(
+        self, instance: Instance, names: Iterable[str], vectors: np.ndarray
+    ) -> None:
+        """vectors (np.ndarray): (n_layers + 1, width)."""
+        senses = self.by_word.setdefault((instance.lemma, instance.pos), {})
+        counts = self.by_lemma.setdefault(instance.lemma, Counter())
+        for name in names:
+            senses.setdefault(name, Sense(name)).add(vectors)
+            counts[name] += 1
+        self.n_instances += 1
+
+    def known(self, instance: Instance) -> List[Sense]:
+        """RETURNS (List[Sense]): The most frequent one first; empty for a new word."""
+        senses = self.by_word.get((instance.lemma, instance.pos), {})
+        return sorted(senses.values(), key=lambda sense: -sense.count)
+
+    def fallback(self, instance: Instance) -> Optional[str]:
+        """RETURNS (Optional[str]): The most frequent sense of the lemma as any part of
+        speech, if there is one."""
+        counts = self.by_lemma.get(instance.lemma)
+        return counts.most_common(1)[0][0] if counts else None
+
+
+def predict(
+    senses: Senses, instance: Instance, vectors: np.ndarray
+) -> List[Optional[str]]:
+    """vectors (np.ndarray): (n_layers + 1, width).
+    RETURNS (List[Optional[str]]): The most frequent sense, and the nearest one by each
+        layer and by their mix; None if nothing is known of the lemma.
+    """
+    known = senses.known(instance)
+    if not known:
+        return [senses.fallback(instance)] * (len(vectors) + 2)
+    nearest = np.zeros(len(vectors) + 1, dtype=np.int64)
+    if len(known) > 1:
+        means = np.stack([sense.vectors for sense in known])
+        cosines = np.einsum("slw,lw->ls", means, unit(with_mix(vectors)))
+        # Without context senses are as near as each other, up to rounding: the most
+        # frequent of them.
+        nearest = (cosines >= cosines.max(1, keepdims=True) - ROUNDING).argmax(1)
+    return [known[0].name, *(known[number].name for number in nearest)]
+
+
+def probe_senses(
+    bilm: BiLM,
+    train: Iterable[Sentence],
+    dev: Iterable[Sentence],
+    train_keys: Keys,
+    dev_keys: Keys,
+    *,
+    tell: Tell = silent,
+) -> Dict[str, Any]:
+    """RETURNS (Dict[str, Any]): "task", how many instances were used, how many of DEV
+    have a lemma that TRAIN has not ("unseen", which count as errors), and "rows" with
+    the accuracy of each way to choose."""
+    senses = Senses()
+    for instance, vectors in _instances(bilm, train, train_keys, tell):
+        senses.add(instance, train_keys[instance.id], vectors)
+    if not senses.n_instances:
+        raise ValueError("found no instance of TRAIN in its key file; expected some")
+    names = layer_names(bilm)
+    n_right = np.zeros(1 + len(names), dtype=np.int64)
+    n_dev = n_unseen = 0
+    for instance, vectors in _instances(bilm, dev, dev_keys, tell):
+        guesses = predict(senses, instance, vectors)
+        n_right += [guess in dev_keys[instance.id] for guess in guesses]
+        n_unseen += guesses[0] is None
+        n_dev += 1
+    if not n_dev:
+        raise ValueError("found no instance of DEV in its key file; expected some")
+    rows: List[Dict[str, Any]] = [{"name": "most frequent sense", "layer": None}]
+    for name in names[:-1]:
+        label = "layer 0 (without context)" if name == "0" else f"layer {name}"
+        rows.append({"name": label, "layer": int(name)})
+    rows.append({"name": "mix", "layer": "mix"})
+    for row, number in zip(rows, n_right.tolist()):
+        row["accuracy"] = number / n_dev
+    return {
+        "task": "senses",
+        "train": senses.n_instances,
+        "dev": n_dev,
+        "unseen": n_unseen,
+        "rows": rows,
+    }
+
+
+def _instances(
+    bilm: BiLM, sentences: Iterable[Sentence], keys: Keys, tell: Tell
+) -> Iterable[Tuple[Instance, np.ndarray]]:
+    """YIELDS (Tuple[Instance, np.ndarray]): The instances with a key and the means of
+    their words' vectors, (n_layers + 1, width)."""
+    wanted = (s for s in sentences if any(i.id in keys for i in s.instances))
+    for sentence, layers in embed_stream(bilm, wanted, lambda s: s.words, tell):
+        for instance in sentence.instances:
+            if instance.id in keys:
+                yield instance, layers[:, instance.start : instance.end].mean(1)

@@ -1,0 +1,188 @@
+"""Do occurrences of a word lie together by sense?"""
+
+from pathlib import Path
+from typing import Any, Dict, Iterable, List, NamedTuple, Tuple
+
+import numpy as np
+import srsly
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ..bilm import BiLM
+from ..pretrain.tokenize import Splitter
+from .features import ROUNDING, embed_stream, layer_names, unit, with_mix
+
+FIELDS = {"word": str, "sense": str, "text": str, "start": int, "end": int}
+PLAIN_TOKENIZER = "spacy.Tokenizer.v1"
+
+
+class Occurrence(NamedTuple):
+    """A word in a text, from the character start to end, and its sense there."""
+
+    word: str
+    sense: str
+    text: str
+    start: int
+    end: int
+
+
+def read_occurrences(path: Path) -> List[Occurrence]:
+    """Read a .jsonl file with the fields of Occurrence in each line."""
+    found = []
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: found no UTF-8; expected JSON lines") from None
+    except OSError as error:
+        raise ValueError(f"{path}: cannot be read ({error.strerror})") from None
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            record = srsly.json_loads(line)
+        except ValueError:
+            record = None
+        found.append(_occurrence(record, f"{path}, line {number}"))
+    if not found:
+        raise ValueError(f"{path}: found no occurrences; expected JSON lines")
+    return found
+
+
+def _occurrence(record: Any, where: str) -> Occurrence:
+    if not isinstance(record, dict) or any(
+        not isinstance(record.get(name), kind) for name, kind in FIELDS.items()
+    ):
+        names = ", ".join(FIELDS)
+        raise ValueError(f"{where}: expected JSON with {names}")
+    occurrence = Occurrence(*(record[name] for name in FIELDS))
+    if not 0 <= occurrence.start < occurrence.end <= len(occurrence.text):
+        raise ValueError(
+            f"{where}: found characters {occurrence.start} to {occurrence.end} of a "
+            f"text of {len(occurrence.text)}; expected a part of it"
+        )
+    return occurrence
+
+
+def load_tokenizer(splitter: Splitter) -> Language:
+    """RETURNS (Language): With the tokenizer asked for, or else the language's own, or
+    if that needs something that is not installed the plain one."""
+    try:
+        return splitter.load()
+    except ValueError:
+        if splitter.tokenizer is not None:
+            raise
+        return splitter._replace(tokenizer=PLAIN_TOKENIZER).load()
+
+
+def occurrence_vectors(
+    bilm: BiLM, nlp: Language, occurrences: Iterable[Occurrence]
+) -> np.ndarray:
+    """RETURNS (np.ndarray): For each occurrence, layer by layer and then the mix, the
+    mean of the tokens it touches: (n, n_layers + 2, width)."""
+
+    def read(occurrence: Occurrence) -> Tuple[List[str], List[int]]:
+        return _words(nlp.make_doc(occurrence.text), occurrence)
+
+    stream = embed_stream(bilm, map(read, occurrences), lambda item: item[0])
+    return np.stack([with_mix(layers[:, rows].mean(1)) for (_, rows), layers in stream])
+
+
+def _words(doc: Doc, occurrence: Occurrence) -> Tuple[List[str], List[int]]:
+    """RETURNS (Tuple[List[str], List[int]]): The words of a text, and which of them
+    the occurrence touches."""
+    tokens = [token for token in doc if not token.is_space]
+    rows = [
+        row
+        for row, token in enumerate(tokens)
+        if token.idx < occurrence.end and token.idx + len(token) > occurrence.start
+    ]
+    if not rows:
+        raise ValueError(
+            f"found only spaces from character {occurrence.start} to "
+            f"{occurrence.end} of '{occurrence.text}'; expected a word"
+        )
+    return [token.text for token in tokens], rows
+
+
+def neighbor_accuracy(vectors: np.ndarray, senses: List[str]) -> float:
+    """How often the nearest other occurrence has the same sense. Where several are as
+    near as each other, as all of the same form are without context: how many of them.
+
+    vectors (np.ndarray): (n, width).
+    """
+    units = unit(vectors)
+    cosines = units @ units.T
+    np.fill_diagonal(cosines, -np.inf)
+    nearest = cosines >= cosines.max(1, keepdims=True) - ROUNDING
+    same = np.array([[sense == other for other in senses] for sense in senses])
+    return float(((nearest & same).sum(1) / nearest.sum(1)).mean())
+
+
+def plane(vectors: np.ndarray) -> np.ndarray:
+    """The two directions in which vectors of length 1 differ most (PCA).
+
+    vectors (np.ndarray): (n, width).
+    RETURNS (np.ndarray): Coordinates, (n, 2). In both, the value farthest from 0 is
+        positive, so that a map is never a mirror image of another.
+    """
+    units = unit(vectors)
+    left, sizes, _ = np.linalg.svd(units - units.mean(0), full_matrices=False)
+    points = np.zeros((len(vectors), 2))
+    found = (left * sizes)[:, :2]
+    points[:, : found.shape[1]] = found
+    farthest = np.abs(points).argmax(0)
+    signs = np.sign(points[farthest, [0, 1]])
+    return points * np.where(signs == 0, 1, signs)
+
+
+def map_senses(
+    bilm: BiLM, nlp: Language, occurrences: List[Occurrence]
+) -> Dict[str, Any]:
+    """RETURNS (Dict[str, Any]): "words" (for each, the share of its most frequent sense
+    and, by layer, accuracy and points) and "mean" (over words, by layer)."""
+    by_word: Dict[str, List[int]] = {}
+    for number, occurrence in enumerate(occurrences):
+        by_word.setdefault(occurrence.word, []).append(number)
+    for word, numbers in by_word.items():
+        if len(numbers) < 2:
+            raise ValueError(f"'{word}' occurs once; expected two occurrences or more")
+    vectors = occurrence_vectors(bilm, nlp, occurrences)
+    names = layer_names(bilm)
+    words = [
+        _map_word(word, [occurrences[n] for n in numbers], vectors[numbers], names)
+        for word, numbers in by_word.items()
+    ]
+    majority = float(np.mean([word["majority"] for word in words]))
+    mean = [
+        {
+            "layer": name,
+            "accuracy": float(np.mean([w["layers"][j]["accuracy"] for w in words])),
+            "majority": majority,
+        }
+        for j, name in enumerate(names)
+    ]
+    return {"words": words, "mean": mean}
+
+
+def _map_word(
+    word: str, occurrences: List[Occurrence], vectors: np.ndarray, names: List[str]
+) -> Dict[str, Any]:
+    """vectors (np.ndarray): (n, n_layers + 2, width)."""
+    senses = [occurrence.sense for occurrence in occurrences]
+    layers = [
+        {
+            "layer": name,
+            "accuracy": neighbor_accuracy(vectors[:, j], senses),
+            "points": plane(vectors[:, j]).round(4).tolist(),
+        }
+        for j, name in enumerate(names)
+    ]
+    return {
+        "word": word,
+        "majority": max(map(senses.count, senses)) / len(senses),
+        "occurrences": [
+            {"text": o.text, "start": o.start, "end": o.end, "sense": o.sense}
+            for o in occurrences
+        ],
+        "layers": layers,
+    }

@@ -1,0 +1,147 @@
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Dict, List, Optional
+
+from typer import Argument, Option
+from wasabi import msg
+
+from . import app
+
+CONTEXT = 10  # words printed on either side
+
+
+@app.command("neighbors")
+def neighbors_cli(
+    source: Path = Argument(..., help="A biLM of any kind"),
+    text: str = Argument(..., help="A file, a folder or a pattern"),
+    queries: List[str] = Option(
+        ..., "--query", help="A sentence; may be given more than once"
+    ),
+    words: List[str] = Option(..., "--word", help="A word in it; one for each query"),
+    positions: List[int] = Option(
+        [],
+        "--position",
+        help="Which word of the query it is, from 0, if it is there more than once; "
+        "none, or one for each query",
+    ),
+    layer: Optional[str] = Option(
+        None, "--layer", help="A number, 'mix' or 'all'; by default the top layer"
+    ),
+    top: int = Option(10, "--top", min=1, help="Neighbours to find"),
+    index_path: Optional[Path] = Option(
+        None,
+        "--index",
+        help="A folder that keeps the vectors of TEXT for the next call",
+    ),
+    static: Optional[str] = Option(
+        None,
+        "--static",
+        help="A pipeline with word vectors for the words beside it; by default layer 0",
+    ),
+    approximate: bool = Option(
+        False,
+        "--approximate",
+        help="Search with usearch: faster from the second time on",
+    ),
+    tokenized: bool = Option(
+        False, "--tokenized", help="A sentence a line, words parted by spaces"
+    ),
+    lang: Optional[str] = Option(
+        None, "--lang", help="Whose tokenizer; by default, what the biLM was trained on"
+    ),
+    tokenizer: Optional[str] = Option(
+        None, "--tokenizer", help="A registered tokenizer, such as spacy.Tokenizer.v1"
+    ),
+    title: Optional[str] = Option(None, "--title", help="What to call the result"),
+    output: Optional[Path] = Option(None, "--output", "-o", help="JSON to write"),
+    gpu_id: int = Option(-1, "--gpu-id", "-g", help="A GPU; -1 for the CPU"),
+) -> None:
+    """Find the tokens of a text that are nearest to a word in its context.
+
+    By the cosine in a layer, beside the nearest words of the text without context.
+    An index of 3 layers of width 256 takes about 2 kB a token on disk.
+    """
+    from tqdm import tqdm
+
+    from ..analysis.features import layer_names
+    from ..analysis.index import build_index, index_key, open_index
+    from ..analysis.nearest import need_usearch
+    from ..analysis.neighbors import (
+        choose_layers,
+        find_neighbors,
+        make_query,
+        split_query,
+    )
+    from ..analysis.output import write_json
+    from ..analysis.static import load_static
+    from ..bilm.errors import SourceError
+    from .reading import load_on, splitter_for
+
+    try:
+        for name, values in (("--word", words), ("--position", positions or words)):
+            if len(values) != len(queries):
+                raise ValueError(
+                    f"found {len(queries)} --query and {len(values)} {name}; expected "
+                    "one for each"
+                )
+        if approximate:
+            need_usearch()
+        bilm = load_on(gpu_id, source)
+        layers = choose_layers(layer_names(bilm), layer)
+        splitter = splitter_for(bilm, lang, tokenizer, tokenized)
+        nlp = splitter.load()
+        places: List[Optional[int]] = [*positions] or [None] * len(queries)
+        asked = [
+            make_query(split_query(nlp, query, tokenized), word, place)
+            for query, word, place in zip(queries, words, places)
+        ]
+        vocab = None if static is None else load_static(static)
+        key = index_key(bilm, text, splitter)
+        with TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
+            folder = index_path or Path(temporary) / "index"
+            index = open_index(folder, key)
+            if index is None:
+                with tqdm(unit=" tokens", disable=None, leave=False) as bar:
+                    index = build_index(bilm, text, splitter, folder, key, bar.update)
+                if index_path is not None:
+                    msg.good(f"Indexed {len(index.tokens):,} tokens in {folder}")
+            results = find_neighbors(
+                bilm,
+                index,
+                asked,
+                layers=layers,
+                top=top,
+                approximate=approximate,
+                static=vocab,
+            )
+        if output is not None:
+            name = title or f"{source.name}: {Path(text).name}"
+            data = {"kind": "neighbors", "title": name, "queries": results}
+            write_json(output, data)
+    except (SourceError, ValueError, OSError) as error:
+        msg.fail(str(error), exits=1)
+    for result in results:
+        print_query(result)
+
+
+def print_query(result: Dict[str, Any]) -> None:
+    msg.divider(mark(result["sentence"], result["position"]))
+    for found in result["layers"]:
+        name = found["layer"]
+        print(f"\n{name if name == 'mix' else f'layer {name}'}")
+        for item in found["neighbors"]:
+            print(f"  {item['cosine']:.3f}  {mark(item['sentence'], item['position'])}")
+    print("\nwords without context")
+    for item in result["static"]:
+        print(f"  {item['cosine']:.3f}  {item['word']}")
+    if not result["static"]:
+        print(f"  '{result['word']}' has no vector")
+
+
+def mark(sentence: str, position: int) -> str:
+    """RETURNS (str): The words around one that is put in brackets."""
+    words = sentence.split(" ")
+    begin, end = max(0, position - CONTEXT), position + CONTEXT + 1
+    words[position] = f"[{words[position]}]"
+    before, after = "... " * (begin > 0), " ..." * (end < len(words))
+    return before + " ".join(words[begin:end]) + after

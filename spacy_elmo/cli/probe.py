@@ -1,0 +1,163 @@
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Dict, List, Optional
+
+from typer import Argument, Option
+from wasabi import msg
+
+from . import app
+
+if TYPE_CHECKING:
+    from ..analysis.features import Tell
+    from ..bilm import BiLM
+
+HELD_OUT = 10  # every tenth text
+
+
+class Task(str, Enum):
+    auto = "auto"
+    tags = "tags"
+    senses = "senses"
+
+
+class Attr(str, Enum):
+    pos = "pos"
+    tag = "tag"
+    morph = "morph"
+
+
+@app.command("probe")
+def probe_cli(
+    source: Path = Argument(..., help="A biLM of any kind"),
+    train: Path = Argument(..., help="CoNLL-U, .spacy, or XML with senses"),
+    dev: Optional[Path] = Argument(
+        None, help="The same; for senses, by default every tenth text of TRAIN"
+    ),
+    task: Task = Option(Task.auto, "--task", help="By default senses if TRAIN is XML"),
+    attrs: List[Attr] = Option(
+        [Attr.pos], "--attr", help="Which tags; may be given more than once"
+    ),
+    key_train: Optional[Path] = Option(
+        None, "--key-train", help="By default x.gold.key.txt beside x.data.xml"
+    ),
+    key_dev: Optional[Path] = Option(None, "--key-dev", help="The same for DEV"),
+    static: Optional[str] = Option(
+        None, "--static", help="For tags: a pipeline with word vectors to compare with"
+    ),
+    limit: Optional[int] = Option(
+        None, "--limit", min=1, help="Sentences of TRAIN and of DEV to read"
+    ),
+    seed: int = Option(0, "--seed", help="Of the classifiers"),
+    title: Optional[str] = Option(None, "--title", help="What to call the result"),
+    output: Optional[Path] = Option(None, "--output", "-o", help="JSON to write"),
+    gpu_id: int = Option(-1, "--gpu-id", "-g", help="A GPU; -1 for the CPU"),
+) -> None:
+    """Measure what each layer alone knows of tags or senses.
+
+    Tags: a linear classifier on each frozen layer and on their mean, beside the most
+    frequent tag of each word. Senses: the nearest of the means of each sense, beside
+    the most frequent sense.
+    """
+    from tqdm import tqdm
+
+    from ..analysis.output import write_json
+    from ..bilm.errors import SourceError
+    from .reading import load_on
+
+    if dev is not None and (str(dev) == "-" or dev == train):
+        dev = None
+    if task is Task.auto:
+        task = Task.senses if train.suffix == ".xml" else Task.tags
+    try:
+        bilm = load_on(gpu_id, source)
+        with tqdm(unit=" tokens", disable=None, leave=False) as bar:
+            if task is Task.tags:
+                names = [attr.value for attr in attrs]
+                tasks = tags(bilm, train, dev, names, static, limit, seed, bar.update)
+            else:
+                tasks = senses(bilm, train, dev, key_train, key_dev, limit, bar.update)
+        data = {
+            "kind": "probe",
+            "title": title or f"{source.name}: {train.name}",
+            "bilm": str(source),
+            "tasks": tasks,
+        }
+        if output is not None:
+            write_json(output, data)
+    except (SourceError, ValueError, OSError) as error:
+        msg.fail(str(error), exits=1)
+    for result in tasks:
+        print_task(result)
+
+
+def tags(
+    bilm: "BiLM",
+    train: Path,
+    dev: Optional[Path],
+    attrs: List[str],
+    static: Optional[str],
+    limit: Optional[int],
+    seed: int,
+    tell: "Tell",
+) -> List[Dict[str, Any]]:
+    from ..analysis.static import load_static
+    from ..analysis.tag_probe import probe_tags
+    from ..analysis.tagged import read_tagged
+
+    if dev is None:
+        raise ValueError("tags need a DEV other than TRAIN; expected a second file")
+    return probe_tags(
+        bilm,
+        read_tagged(train, limit),
+        read_tagged(dev, limit),
+        attrs=attrs,
+        static=None if static is None else load_static(static),
+        seed=seed,
+        tell=tell,
+    )
+
+
+def senses(
+    bilm: "BiLM",
+    train: Path,
+    dev: Optional[Path],
+    key_train: Optional[Path],
+    key_dev: Optional[Path],
+    limit: Optional[int],
+    tell: "Tell",
+) -> List[Dict[str, Any]]:
+    from ..analysis.sense_probe import probe_senses
+    from ..analysis.wsd import key_beside, read_keys, read_wsd
+
+    train_keys = read_keys(key_train or key_beside(train))
+    if dev is not None:
+        dev_keys = read_keys(key_dev or key_beside(dev))
+        parts = read_wsd(train, limit), read_wsd(dev, limit)
+    else:
+        dev_keys = train_keys
+        last = HELD_OUT - 1
+        parts = (
+            read_wsd(train, limit, lambda number: number % HELD_OUT != last),
+            read_wsd(train, limit, lambda number: number % HELD_OUT == last),
+        )
+    return [probe_senses(bilm, *parts, train_keys, dev_keys, tell=tell)]
+
+
+def print_task(result: Dict[str, Any]) -> None:
+    unit = "instances" if result["task"] == "senses" else "words"
+    msg.divider(f"{result['task']}: {result['train']:,} and {result['dev']:,} {unit}")
+    best = max(row["accuracy"] for row in result["rows"])
+    rows = [
+        (
+            row["name"],
+            f"{row['accuracy']:.2%}",
+            "best" if row["accuracy"] == best else "",
+        )
+        for row in result["rows"]
+    ]
+    msg.table(rows, header=("", "accuracy", ""), divider=True, aligns=("l", "r", "l"))
+    if result.get("unseen"):
+        msg.info(
+            f"{result['unseen']:,} instances of lemmas that TRAIN has not: errors in "
+            "all rows"
+        )

@@ -1,0 +1,31 @@
+from pathlib import Path
+from typing import Optional
+
+from typer import Argument, Option
+from wasabi import msg
+
+from . import app
+
+
+@app.command("report")
+def report_cli(
+    folder: Path = Argument(..., metavar="DIR", help="A folder with results"),
+    output: Optional[Path] = Option(
+        None, "--output", "-o", help="HTML to write; by default, DIR/report.html"
+    ),
+) -> None:
+    """Make one HTML page of all results in a folder.
+
+    It takes what the other commands write: logs of pretraining, perplexities, probes,
+    comparisons, senses, neighbours. The page needs no network and no other file.
+    """
+    from ..report import write_report
+
+    output = output or folder / "report.html"
+    try:
+        skipped = write_report(folder, output)
+    except (ValueError, OSError) as error:
+        msg.fail(f"{error}", exits=1)
+    for reason in skipped:
+        msg.warn(f"Skipped {reason}")
+    msg.good(f"{output}")

@@ -1,0 +1,78 @@
+from pathlib import Path
+from typing import Any, Dict, Optional
+
+from typer import Argument, Option
+from wasabi import msg
+
+from . import app
+
+
+@app.command("senses")
+def senses_cli(
+    source: Path = Argument(..., help="A biLM of any kind"),
+    path: Path = Argument(
+        ..., metavar="FILE", help="JSON lines with word, sense, text, start, end"
+    ),
+    lang: Optional[str] = Option(
+        None, "--lang", help="Whose tokenizer; by default, what the biLM was trained on"
+    ),
+    tokenizer: Optional[str] = Option(
+        None, "--tokenizer", help="A registered tokenizer, such as spacy.Tokenizer.v1"
+    ),
+    title: Optional[str] = Option(None, "--title", help="What to call the result"),
+    output: Optional[Path] = Option(None, "--output", "-o", help="JSON to write"),
+    gpu_id: int = Option(-1, "--gpu-id", "-g", help="A GPU; -1 for the CPU"),
+) -> None:
+    """See whether occurrences of a word lie together by sense.
+
+    For each word and layer: how often the nearest other occurrence has the same sense,
+    beside the share of the most frequent sense, and a map in two dimensions.
+    """
+    from ..analysis.output import write_json
+    from ..analysis.senses import load_tokenizer, map_senses, read_occurrences
+    from ..bilm.errors import SourceError
+    from .reading import load_on, splitter_for
+
+    try:
+        occurrences = read_occurrences(path)
+        bilm = load_on(gpu_id, source)
+        splitter = splitter_for(bilm, lang, tokenizer, False)
+        found = map_senses(bilm, load_tokenizer(splitter), occurrences)
+        if output is not None:
+            head = {
+                "kind": "senses",
+                "title": title or f"{source.name}: {path.name}",
+                "lang": splitter.lang,
+            }
+            write_json(output, {**head, **found})
+    except (SourceError, ValueError, OSError) as error:
+        msg.fail(str(error), exits=1)
+    print_words(found)
+
+
+def print_words(found: Dict[str, Any]) -> None:
+    names = [item["layer"] for item in found["mean"]]
+    rows = [
+        (
+            word["word"],
+            len(word["occurrences"]),
+            f"{word['majority']:.0%}",
+            *(f"{layer['accuracy']:.0%}" for layer in word["layers"]),
+        )
+        for word in found["words"]
+    ]
+    mean = found["mean"]
+    n_occurrences = sum(len(word["occurrences"]) for word in found["words"])
+    rows.append(
+        (
+            "mean of words",
+            n_occurrences,
+            f"{mean[0]['majority']:.1%}",
+            *(f"{item['accuracy']:.1%}" for item in mean),
+        )
+    )
+    labels = [name if name == "mix" else f"layer {name}" for name in names]
+    header = ("word", "n", "majority", *labels)
+    msg.table(
+        rows, header=header, divider=True, aligns=["l"] + ["r"] * (len(header) - 1)
+    )

@@ -1,0 +1,1 @@
+"""spaCy's own CNN against ELMo: same data, same seeds, same budget."""

@@ -1,0 +1,77 @@
+"""The files of a comparison."""
+
+import shutil
+from pathlib import Path
+from typing import Any, Dict, Optional
+
+import srsly
+
+from ..analysis.output import write_json
+from ..bilm.files import write_atomically
+from .plan import Run
+
+
+class Folder:
+    """runs/NAME.json is the result of a training, logs/NAME.log what it printed and
+    models/NAME the best pipeline; data/ has the parts of the training data that are
+    used. compare.json and compare.md are the table. The rest is gone in the end.
+
+    path (Path): The folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.logs = path / "logs"
+        self.layers = path / "layers"
+
+    def work(self, run: Run) -> Path:
+        return self.path / "work" / run.name
+
+    def model(self, run: Run) -> Path:
+        return self.path / "models" / run.name
+
+    def share(self, digest: str, share: float) -> Path:
+        """digest (str): Of all training data."""
+        return self.path / "data" / f"{digest[:12]}-{share:g}.spacy"
+
+    def read(self, run: Run) -> Optional[Dict[str, Any]]:
+        """RETURNS (Optional[Dict[str, Any]]): The result of a run, if it is there and
+        its config and data are still the same."""
+        result = self._read_json(self._result(run))
+        return result if result.get("key") == run.key else None
+
+    def write(self, run: Run, result: Dict[str, Any]) -> Dict[str, Any]:
+        """RETURNS (Dict[str, Any]): The result as `read` gives it."""
+        facts = {"variant": run.variant.name, "share": run.share, "seed": run.seed}
+        result = {"key": run.key, **facts, **result}
+        write_json(self._result(run), result)
+        return result
+
+    def read_speeds(self) -> Dict[str, Any]:
+        """RETURNS (Dict[str, Any]): By the name of a run: its key, words a second."""
+        return self._read_json(self.path / "speed.json")
+
+    def write_speeds(self, speeds: Dict[str, Any]) -> None:
+        write_json(self.path / "speed.json", speeds)
+
+    def write_table(self, compared: Dict[str, Any], text: str) -> None:
+        write_json(self.path / "compare.json", compared)
+        write_atomically(
+            self.path / "compare.md",
+            lambda part: part.write_text(text, encoding="utf-8"),
+        )
+
+    def clean_up(self, *, keep_models: bool) -> None:
+        """Remove what is needed only until all runs are done."""
+        for name in ["work", "layers"] + ([] if keep_models else ["models"]):
+            shutil.rmtree(self.path / name, ignore_errors=True)
+
+    def _result(self, run: Run) -> Path:
+        return self.path / "runs" / f"{run.name}.json"
+
+    def _read_json(self, path: Path) -> Dict[str, Any]:
+        try:
+            data = srsly.read_json(path)
+        except (OSError, ValueError):
+            return {}  # not there, or broken: made anew
+        return data if isinstance(data, dict) else {}

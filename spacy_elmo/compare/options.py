@@ -1,0 +1,44 @@
+"""What the command line says, checked."""
+
+from dataclasses import dataclass
+from typing import List, Optional, Sequence
+
+KEEP = ("all", "first", "none")
+
+
+@dataclass
+class Options:
+    """How to compare.
+
+    title (str): Of the table; by default, the name of the folder.
+    variants (Optional[List[str]]): By default all that are possible.
+    seeds (Sequence[int]): Each variant is trained with each.
+    shares (Sequence[float]): Parts of the training data, such as 1 and 0.1.
+    share_variants (Optional[List[str]]): Which variants run with less than all data.
+    n_process (int): Trainings at the same time.
+    keep (str): Which trained pipelines to keep: "all", those of the "first" seed, or
+        "none".
+    gpu_id (int): A GPU, or -1.
+    """
+
+    title: str = ""
+    variants: Optional[List[str]] = None
+    seeds: Sequence[int] = (0, 1, 2)
+    shares: Sequence[float] = (1.0,)
+    share_variants: Optional[List[str]] = None
+    n_process: int = 1
+    keep: str = "first"
+    gpu_id: int = -1
+
+    def __post_init__(self) -> None:
+        for name in ("seeds", "shares"):
+            values = getattr(self, name)
+            if not values or len(set(values)) < len(values):
+                raise ValueError(f"{name} are {values}; expected different numbers")
+        for share in self.shares:
+            if not 0 < share <= 1:
+                raise ValueError(f"a share is {share:g}; expected more than 0, up to 1")
+        if self.n_process < 1:
+            raise ValueError(f"n_process is {self.n_process}; expected 1 or more")
+        if self.keep not in KEEP:
+            raise ValueError(f"keep is {self.keep!r}; expected one of {KEEP}")

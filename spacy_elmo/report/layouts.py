@@ -1,0 +1,234 @@
+"""What the result files of the other commands hold."""
+
+from typing import Annotated, Dict, List, Optional, Type, Union
+
+from pydantic import BaseModel, BeforeValidator, Field, model_validator
+
+# Commands write numbers of layers as well as names, such as "mix".
+Layer = Annotated[str, BeforeValidator(str)]
+
+
+class Step(BaseModel):
+    """A row of a pretraining's log: a training step."""
+
+    words: int
+    seconds: float
+    forward_loss: float
+    backward_loss: float
+    learn_rate: float
+    words_per_second: float
+
+
+class Perplexity(BaseModel):
+    forward: float
+    backward: float
+    mean: float
+    n_tokens: Optional[int] = None
+    unknown_rate: Optional[float] = None
+
+
+class Evaluation(Perplexity):
+    """A row of a pretraining's log: perplexities of the held-out text."""
+
+    words: int
+    seconds: float
+
+
+class Log(BaseModel):
+    steps: List[Step]
+    evaluations: List[Evaluation]
+
+    @property
+    def best(self) -> Optional[Evaluation]:
+        return min(self.evaluations, key=lambda row: row.mean, default=None)
+
+
+class ProbeRow(BaseModel):
+    """layer (Optional[Layer]): None for a baseline that is no layer."""
+
+    name: str
+    layer: Optional[Layer] = None
+    accuracy: float
+
+
+class ProbeTask(BaseModel):
+    task: str
+    train: int
+    dev: int
+    rows: List[ProbeRow] = Field(min_length=1)
+
+    @property
+    def best(self) -> Optional[ProbeRow]:
+        layers = [row for row in self.rows if row.layer is not None]
+        return max(layers, key=lambda row: row.accuracy, default=None)
+
+    @property
+    def baseline(self) -> Optional[ProbeRow]:
+        others = [row for row in self.rows if row.layer is None]
+        return max(others, key=lambda row: row.accuracy, default=None)
+
+
+class Probe(BaseModel):
+    title: str = ""
+    bilm: str = ""
+    tasks: List[ProbeTask] = Field(min_length=1)
+
+
+class InContext(BaseModel):
+    """A word in its sentence.
+
+    sentence (Union[List[str], str]): Tokens, or a text in which single spaces part
+        them (a no-break space does not).
+    position (int): Of the word among the tokens.
+    """
+
+    word: str
+    sentence: Union[List[str], str]
+    position: int = Field(ge=0)
+
+    @property
+    def tokens(self) -> List[str]:
+        sentence = self.sentence
+        return sentence.split(" ") if isinstance(sentence, str) else sentence
+
+    @model_validator(mode="after")
+    def check(self) -> "InContext":
+        if self.position >= len(self.tokens):
+            raise ValueError("the position is outside of the sentence")
+        return self
+
+
+class Neighbor(InContext):
+    cosine: float
+
+
+class NeighborsOfLayer(BaseModel):
+    layer: Layer
+    neighbors: List[Neighbor]
+
+
+class StaticNeighbor(BaseModel):
+    word: str
+    cosine: float
+
+
+class Query(InContext):
+    layers: List[NeighborsOfLayer] = []
+    static: Optional[List[StaticNeighbor]] = None
+
+
+class Neighbors(BaseModel):
+    title: str = ""
+    queries: List[Query] = Field(min_length=1)
+
+
+class Occurrence(BaseModel):
+    """A text, and where the word is in it."""
+
+    text: str
+    start: int = Field(ge=0)
+    end: int
+    sense: str
+
+    @model_validator(mode="after")
+    def check(self) -> "Occurrence":
+        if not self.start < self.end <= len(self.text):
+            raise ValueError("start and end do not mark a part of the text")
+        return self
+
+
+class LayerAccuracy(BaseModel):
+    layer: Layer
+    accuracy: float
+
+
+class SenseLayer(LayerAccuracy):
+    """points (List[List[float]]): (n_occurrences, 2)."""
+
+    points: List[Annotated[List[float], Field(min_length=2, max_length=2)]]
+
+
+class SenseWord(BaseModel):
+    """majority (float): Accuracy of the word's most frequent sense."""
+
+    word: str
+    majority: float
+    occurrences: List[Occurrence] = Field(min_length=1)
+    layers: List[SenseLayer] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def check(self) -> "SenseWord":
+        n = len(self.occurrences)
+        if any(len(layer.points) != n for layer in self.layers):
+            raise ValueError("each layer needs a point for each occurrence")
+        return self
+
+
+class Senses(BaseModel):
+    title: str = ""
+    lang: str = ""
+    words: List[SenseWord] = Field(min_length=1)
+
+    @property
+    def layers(self) -> List[str]:
+        return [layer.layer for layer in self.words[0].layers]
+
+    @model_validator(mode="after")
+    def check(self) -> "Senses":
+        for word in self.words:
+            if [layer.layer for layer in word.layers] != self.layers:
+                raise ValueError("all words need the same layers")
+        return self
+
+
+class Score(BaseModel):
+    mean: float
+    spread: Optional[float] = None
+    values: List[float] = []
+
+
+class Mix(BaseModel):
+    """What a task has learned: s (List[float]), the share of each layer, and gamma."""
+
+    task: str
+    s: List[float] = Field(min_length=1)
+    gamma: float
+
+
+class Variant(BaseModel):
+    """share (float): Of the training data."""
+
+    name: str
+    label: str = ""
+    share: float = Field(default=1.0, gt=0.0)
+    seeds: List[int] = []
+    scores: Dict[str, Score]
+    error_reduction: Dict[str, Optional[float]] = {}
+    mixes: List[Mix] = []
+    words_per_second: Optional[float] = None
+
+    @property
+    def title(self) -> str:
+        return self.label or self.name
+
+
+class Compare(BaseModel):
+    title: str = ""
+    task: str = ""
+    metrics: List[str] = Field(min_length=1)
+    variants: List[Variant] = Field(min_length=1)
+
+    @property
+    def full(self) -> List[Variant]:
+        """RETURNS (List[Variant]): Those with the most training data."""
+        largest = max(variant.share for variant in self.variants)
+        return [variant for variant in self.variants if variant.share == largest]
+
+
+KINDS: Dict[str, Type[BaseModel]] = {
+    "perplexity": Perplexity,
+    "probe": Probe,
+    "compare": Compare,
+    "senses": Senses,
+    "neighbors": Neighbors,
+}

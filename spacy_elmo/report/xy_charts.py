@@ -1,0 +1,188 @@
+"""Curves of a training, scores against the amount of data, maps of words."""
+
+import json
+import math
+from typing import List, Sequence
+
+from .charts import INK, POINT, Rows, Spec, chart, param, percent_axis, series
+from .figures import Choice
+
+HEIGHT = 230
+FEW = 30  # up to here, points are drawn on a curve
+
+
+def curves(
+    rows: Rows,
+    names: Sequence[str],
+    along: Choice,
+    *,
+    format: str = "~s",
+    log: bool = False,
+    zero: bool = False,
+) -> Spec:
+    """Curves against what the reader chooses.
+
+    rows (Rows): With a number for each name and each option of the choice.
+    """
+    few = len(rows) <= FEW
+    look = series(names, points=few)
+    axis: Spec = {"title": None, "format": format}
+    scale: Spec = {"zero": zero, "nice": True}
+    if log:
+        values = [row[name] for row in rows for name in names if row[name]]
+        low, high = 0.95 * min(values), 1.05 * max(values)
+        scale = {"type": "log", "domain": [low, high], "nice": False}
+        axis["values"] = round_numbers(low, high)
+    drawn = {
+        "y": {
+            "field": "value",
+            "type": "quantitative",
+            "scale": scale,
+            "axis": axis,
+        },
+        "color": look["color"],
+    }
+    fold = [{"fold": list(names), "as": ["series", "value"]}]
+    layers: List[Spec] = [
+        {
+            "transform": fold,
+            "mark": {"type": "line", "strokeWidth": 2},
+            "encoding": {**drawn, "strokeDash": look["strokeDash"]},
+        }
+    ]
+    if few:
+        points = {"type": "point", "filled": True, "size": 60, "opacity": 1}
+        encoding = {**drawn, "shape": look["shape"]}
+        layers.append({"transform": fold, "mark": points, "encoding": encoding})
+    layers.append(_sensors(rows, names, along))
+    labels = json.dumps(along.options)
+    x = {
+        "field": "x",
+        "type": "quantitative",
+        "scale": {"zero": True, "nice": False},
+        "axis": {
+            "title": {"expr": f"({labels})[{along.param}]"},
+            "labelExpr": "format(datum.value, '~s')",
+            "tickCount": {"expr": "width < 420 ? 4 : 7"},
+        },
+    }
+    transform = [{"calculate": f"datum[{along.param}]", "as": "x"}]
+    return chart(
+        layers,
+        rows,
+        HEIGHT,
+        params=[param(along)],
+        transform=transform,
+        encoding={"x": x},
+    )
+
+
+def round_numbers(low: float, high: float) -> List[float]:
+    """RETURNS (List[float]): 1, 2 and 5 times powers of ten, between two numbers above
+    zero."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    numbers = [digit * 10.0**power for power in powers for digit in (1, 2, 5)]
+    return [number for number in numbers if low <= number <= high]
+
+
+def _sensors(rows: Rows, names: Sequence[str], along: Choice) -> Spec:
+    """RETURNS (Spec): Bands side by side, seen while pointed at. Each has a tooltip for
+    all curves: a finger hits a band more easily than a point."""
+    number = {"type": "quantitative", "format": ",.4~r"}
+    tooltip = [
+        {**number, "field": key, "title": label, "format": ",.1~f"}
+        for key, label in along.options.items()
+    ]
+    tooltip += [{**number, "field": name, "title": name} for name in names]
+    select = {"type": "point", "on": "pointerover", "clear": "pointerout"}
+    shown = {"param": "near", "empty": False, "value": 0.12}
+    width = {"expr": f"max(6, width / {max(1, len(rows))})"}
+    return {
+        "mark": {"type": "rule", "stroke": INK, "strokeWidth": width},
+        "params": [{"name": "near", "select": select}],
+        "encoding": {"opacity": {"condition": shown, "value": 0}, "tooltip": tooltip},
+    }
+
+
+def against_data(rows: Rows, names: Sequence[str], metric: Choice) -> Spec:
+    """Scores against shares of the training data, on a logarithmic scale.
+
+    rows (Rows): metric, series, share, mean, low, high, and as texts data and score.
+    """
+    look = series(names, points=True)
+    shares = sorted({row["share"] for row in rows})
+    x = {
+        "field": "share",
+        "type": "quantitative",
+        "scale": {"type": "log", "nice": False, "padding": 14},
+        "axis": percent_axis(title="training data", values=shares, labelFlush=False),
+    }
+    y = {
+        "field": "mean",
+        "type": "quantitative",
+        "scale": {"zero": False, "nice": True},
+        "axis": percent_axis(),
+    }
+    tooltip = [
+        {"field": "series", "title": "variant"},
+        {"field": "data", "title": "training data"},
+        {"field": "score", "title": "score"},
+    ]
+    dashed = {"x": x, "y": y, "color": look["color"], "strokeDash": look["strokeDash"]}
+    spread = {
+        "x": x,
+        "y": {**y, "field": "low"},
+        "y2": {"field": "high"},
+        "color": look["color"],
+    }
+    points = {
+        "x": x,
+        "y": y,
+        "color": look["color"],
+        "shape": look["shape"],
+        "tooltip": tooltip,
+    }
+    layers: List[Spec] = [
+        {"mark": {"type": "rule", "strokeWidth": 1.5}, "encoding": spread},
+        {"mark": {"type": "line", "strokeWidth": 2}, "encoding": dashed},
+        {"mark": {**POINT, "size": 80, "opacity": 1}, "encoding": points},
+    ]
+    chosen = [{"filter": f"datum.metric == {metric.param}"}]
+    return chart(layers, rows, 340, params=[param(metric)], transform=chosen)
+
+
+def scatter(rows: Rows, names: Sequence[str], layer: Choice) -> Spec:
+    """A map of points between -1 and 1.
+
+    rows (Rows): series, points by layer as x0, y0, x1, y1, ... in the order of the
+        choice's options, and what the tooltip needs: before, word, after, lang.
+    """
+    look = series(names, points=True)
+    numbers = json.dumps({value: n for n, value in enumerate(layer.options)})
+    transform = [
+        {"calculate": f"datum['{axis}' + ({numbers})[{layer.param}]]", "as": axis}
+        for axis in ("x", "y")
+    ]
+    position = {
+        axis: {
+            "field": axis,
+            "type": "quantitative",
+            "scale": {"domain": [-1.1, 1.1], "nice": False},
+            "axis": None,
+        }
+        for axis in ("x", "y")
+    }
+    mark = {**POINT, "size": 110, "opacity": 0.85, "clip": True}
+    encoding = {**position, "color": look["color"], "shape": look["shape"]}
+    points: Spec = {
+        "mark": {**mark, "tooltip": {"content": "data"}},
+        "encoding": encoding,
+    }
+    return chart(
+        [points],
+        rows,
+        260,
+        params=[param(layer)],
+        transform=transform,
+        view={"stroke": "var(--line)", "cornerRadius": 6},
+    )

@@ -1,0 +1,546 @@
+"""`python -m spacy elmo compare`."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+import srsly
+from pipelines import TEXTS, get_bilm, make_docs, run_spacy, save_bilm
+from spacy.tokens import DocBin
+from thinc.api import Config
+from typer.testing import CliRunner
+
+import spacy_elmo.compare.run
+from spacy_elmo import load_bilm
+from spacy_elmo.cli import app
+from spacy_elmo.cli.info import find_mixes
+from spacy_elmo.compare.data import choose, digest_of, read_docs
+from spacy_elmo.compare.jobs import JOBS
+from spacy_elmo.compare.options import Options
+from spacy_elmo.compare.plan import Pair
+from spacy_elmo.compare.run import Comparison
+from spacy_elmo.compare.workers import Job, Workers
+
+CONFIGS = Path(__file__).parents[1] / "configs"
+PAIR = (CONFIGS / "ner_baseline.cfg", CONFIGS / "ner_elmo.cfg")
+VARIANTS = ["baseline", "last", "mix-0.001", "both"]
+SEEDS = [3, 5]
+SHARES = [1.0, 0.5]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A folder with data and a biLM."""
+    folder = tmp_path_factory.mktemp("data")
+    docs = make_docs()
+    DocBin(docs=docs * 2).to_disk(folder / "train.spacy")
+    DocBin(docs=docs).to_disk(folder / "dev.spacy")
+    DocBin(docs=docs[:3]).to_disk(folder / "test.spacy")
+    save_bilm(folder / "bilm")
+    return folder
+
+
+def overrides(data, **given):
+    rows = [50, 50, 50, 50]
+    return {
+        **{f"paths.{name}": str(data / f"{name}.spacy") for name in ("train", "dev")},
+        "elmo.bilm": str(data / "bilm"),
+        "nlp.lang": "xx",  # which is quickly made
+        "training.max_steps": 7,
+        "training.eval_frequency": 7,
+        "training.optimizer.learn_rate": 0.002,
+        # One of these is in each config.
+        "components.tok2vec.model.embed.rows": rows,
+        "components.ner.model.tok2vec.embed.rows": rows,
+        **given,
+    }
+
+
+def command(data, output, **given):
+    """What follows `spacy elmo`."""
+    options = [f"--{key}={value}" for key, value in overrides(data, **given).items()]
+    return ["compare", *PAIR, "--output", output, *options]
+
+
+class Here:
+    """In place of Workers: jobs are done in this process, the last one first."""
+
+    def __init__(self, n_process, logs, gpu_id=-1):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+    def do(self, jobs):
+        for number in reversed(range(len(jobs))):
+            yield number, JOBS[jobs[number].do](**jobs[number].arguments)
+
+
+@pytest.fixture
+def here(monkeypatch):
+    monkeypatch.setattr(spacy_elmo.compare.run, "Workers", Here)
+
+
+class Fake:
+    """In place of training.
+
+    trained (List[str]): The names of the runs it was asked for.
+    failing (Set[str]): Those that it fails.
+    """
+
+    def __init__(self):
+        self.trained = []
+        self.failing = set()
+
+    def __call__(self, *, folder, **rest):
+        name = Path(folder).name
+        self.trained.append(name)
+        if name in self.failing:
+            raise ValueError("no luck")
+        score = int.from_bytes(name.encode(), "big") % 97 / 100
+        scores = {"ents_f": score, "token_acc": 1.0}
+        return {"scores": scores, "test_scores": None, "mixes": [], "seconds": 2.0}
+
+    def forget(self):
+        """RETURNS (List[str]): What was trained since the last time."""
+        trained, self.trained = self.trained, []
+        return trained
+
+
+@pytest.fixture
+def fake(here, monkeypatch):
+    fake = Fake()
+    monkeypatch.setitem(JOBS, "train", fake)
+    monkeypatch.setitem(JOBS, "layers", lambda **arguments: {"docs": 0, "words": 0})
+    return fake
+
+
+def compare(data, output, options=None, lines=None, **given):
+    pair = Pair(*PAIR, overrides(data, **given))
+    say = [].append if lines is None else lines.append
+    options = {
+        "variants": VARIANTS,
+        "seeds": SEEDS,
+        "shares": SHARES,
+        **(options or {}),
+    }
+    return Comparison(pair, Options(**options), output, say).compare()
+
+
+def runs_in(folder):
+    return {path.stem: srsly.read_json(path) for path in folder.glob("runs/*.json")}
+
+
+# The whole, with the real command
+
+
+@pytest.fixture(scope="module")
+def compared(data, tmp_path_factory):
+    """A folder of results, and what was printed."""
+    output = tmp_path_factory.mktemp("compared")
+    options = ["--variants", ",".join(reversed(VARIANTS)), "--seeds", "3,5"]
+    options += ["--shares", "0.5,1", "--n-process", "2", "--title", "A title"]
+    test = {"paths.test": str(data / "test.spacy")}
+    text = run_spacy("elmo", *command(data, output, **test), *options)
+    return output, text
+
+
+def test_runs_are_there(compared):
+    runs = runs_in(compared[0])
+    full = {f"{name}-1-{seed}" for name in VARIANTS for seed in SEEDS}
+    half = {f"{n}-0.5-{seed}" for n in ("baseline", "mix-0.001") for seed in SEEDS}
+    assert runs.keys() == full | half
+    assert len({run["key"] for run in runs.values()}) == len(runs)
+    assert len({run["scores"]["ents_f"] for run in runs.values()}) > 1
+
+
+def test_table_is_what_the_runs_say(compared):
+    runs = list(runs_in(compared[0]).values())
+    table = srsly.read_json(compared[0] / "compare.json")
+    assert (table["kind"], table["title"], table["task"]) == (
+        "compare",
+        "A title",
+        "ner",
+    )
+    assert table["metrics"] == ["ents_f"]
+    assert table["shares"] == [1.0, 0.5]
+    assert [(row["name"], row["share"]) for row in table["variants"]] == [
+        *((name, 1.0) for name in VARIANTS),
+        ("baseline", 0.5),
+        ("mix-0.001", 0.5),
+    ]
+
+    def values(kind, name, share):
+        chosen = [r for r in runs if (r["variant"], r["share"]) == (name, share)]
+        chosen.sort(key=lambda run: run["seed"])
+        return np.array([run[kind]["ents_f"] for run in chosen])
+
+    for row in table["variants"]:
+        assert row["seeds"] == SEEDS
+        for kind, reduction in (
+            ("scores", "error_reduction"),
+            ("test_scores", "test_error_reduction"),
+        ):
+            found = values(kind, row["name"], row["share"])
+            score = row[kind]["ents_f"]
+            np.testing.assert_allclose(score["values"], found)
+            np.testing.assert_allclose(score["mean"], found.mean())
+            np.testing.assert_allclose(score["spread"], found.std(ddof=1), atol=1e-9)
+            if row["name"] == "baseline":
+                assert row[reduction]["ents_f"] is None
+            else:
+                base = values(kind, "baseline", row["share"]).mean()
+                errors = 1 - found.mean()
+                expected = 1 - errors / (1 - base)
+                np.testing.assert_allclose(row[reduction]["ents_f"], expected)
+        assert (row["words_per_second"] is not None) == (row["share"] == 1.0)
+
+
+def test_data_of_the_table(compared, data):
+    table = srsly.read_json(compared[0] / "compare.json")
+    docs = make_docs() * 2
+    n_words = sum(len(doc) for doc in docs)
+    assert table["data"][0] == {"share": 1.0, "docs": 10, "words": n_words}
+    [path] = compared[0].glob("data/*-0.5.spacy")
+    half = read_docs(path)
+    assert table["data"][1]["docs"] == len(half) == 5
+    assert table["data"][1]["words"] == sum(len(doc) for doc in half)
+    chosen = [docs[number].to_json() for number in choose(10, 0.5)]
+    assert [doc.to_json() for doc in half] == chosen
+
+
+def test_mixes_are_means_of_what_was_learned(compared):
+    runs = runs_in(compared[0])
+    rows = srsly.read_json(compared[0] / "compare.json")["variants"]
+    mixes = {row["name"]: row["mixes"] for row in rows if row["share"] == 1.0}
+    assert mixes["baseline"] == []
+    assert [mix["s"] for mix in mixes["last"]] == [[0.0, 0.0, 1.0]]
+    assert [mix["task"] for mix in mixes["both"]] == ["ner (input)", "ner (output)"]
+    for number, mix in enumerate(mixes["both"]):
+        found = [runs[f"both-1-{seed}"]["mixes"][number] for seed in SEEDS]
+        assert found[0] != found[1]
+        np.testing.assert_allclose(mix["s"], np.mean([m["s"] for m in found], axis=0))
+        np.testing.assert_allclose(mix["gamma"], np.mean([m["gamma"] for m in found]))
+
+
+def test_text_is_printed_and_written(compared):
+    folder, printed = compared
+    text = (folder / "compare.md").read_text(encoding="utf-8")
+    assert text in printed
+    row = srsly.read_json(folder / "compare.json")["variants"][3]
+    [line] = [
+        line for line in text.split("\n") if "| ELMo at input and output" in line
+    ][:1]
+    score = row["scores"]["ents_f"]
+    fewer = row["error_reduction"]["ents_f"]
+    cell = (
+        f"{100 * score['mean']:.2f} ± {100 * score['spread']:.2f} ({100 * fewer:.1f})"
+    )
+    assert f"| {cell} " in line
+    assert "[12/12] " in printed and "left" in printed
+
+
+def test_pipelines_of_the_first_seed_are_kept(compared, data):
+    folder = compared[0]
+    runs = runs_in(folder)
+    names = {path.name for path in folder.glob("models/*")}
+    assert names == {name for name in runs if name.endswith("-3")}
+    bilm = load_bilm(data / "bilm")
+    for name in names:
+        nlp = spacy.load(folder / "models" / name)
+        examples = list(spacy.training.Corpus(data / "dev.spacy")(nlp))
+        assert nlp.evaluate(examples)["ents_f"] == pytest.approx(
+            runs[name]["scores"]["ents_f"]
+        )
+        learned = [[mix["s"], mix["gamma"]] for mix in runs[name]["mixes"]]
+        assert [list(mix[1:]) for mix in find_mixes(nlp)] == [
+            [pytest.approx(s), pytest.approx(gamma)] for s, gamma in learned
+        ]
+        if "elmo" in nlp.pipe_names:
+            settings = nlp.config["components"]["elmo"]
+            assert settings["cache_layers"] == "training"
+            assert settings["cache_folder"] is None
+            assert get_bilm(nlp).state_dict().keys() == bilm.state_dict().keys()
+        list(nlp.pipe(TEXTS))
+    assert not (folder / "layers").exists() and not (folder / "work").exists()
+
+
+def test_another_order_in_one_process_gives_the_same(compared, data, here, tmp_path):
+    wanted = {"variants": ["mix-0.001", "baseline"], "seeds": [5], "shares": [1.0]}
+    test = {"paths.test": str(data / "test.spacy")}
+    compare(data, tmp_path, wanted, **test)
+    for name, run in runs_in(tmp_path).items():
+        other = runs_in(compared[0])[name]
+        del run["seconds"], other["seconds"]
+        assert run == other
+
+
+# Layers
+
+
+def test_layers_are_computed_once(data, here, tmp_path, monkeypatch):
+    from tasks import count_reads
+
+    reads = count_reads(monkeypatch)
+    wanted = {"variants": ["mix-1", "mean"], "seeds": [0, 1], "keep": "all"}
+    wanted["shares"] = [1.0]
+    monkeypatch.setitem(JOBS, "speed", lambda **arguments: [1.0, 2.0])
+    compare(data, tmp_path, wanted)
+    assert sum(reads) == 5  # the distinct docs of all corpora
+    assert len(list(tmp_path.glob("models/*"))) == 4
+
+
+def test_unfrozen_bilm_is_trained_and_not_cached(data, here, tmp_path):
+    wanted = {"variants": ["mix-1"], "seeds": [0], "shares": [1.0]}
+    compare(data, tmp_path, wanted, **{"components.elmo.frozen": False})
+    nlp = spacy.load(tmp_path / "models" / "mix-1-1-0")
+    before = load_bilm(data / "bilm").state_dict()
+    after = get_bilm(nlp).state_dict()
+    assert any(not before[name].equal(after[name]) for name in after)
+
+
+# Going on
+
+
+def test_goes_on_after_a_failed_run(data, fake, tmp_path):
+    fake.failing.add("last-1-3")
+    with pytest.raises(ValueError, match="no luck"):
+        compare(data, tmp_path)
+    *done, _ = fake.forget()
+    assert 0 < len(done) < 12 and runs_in(tmp_path).keys() == set(done)
+    assert not (tmp_path / "compare.json").exists()
+    fake.failing.clear()
+    lines = []
+    compare(data, tmp_path, lines=lines)
+    rest = fake.forget()
+    assert len(rest) == 12 - len(done) and not set(rest) & set(done)
+    assert f"{len(done)} of 12 runs are there already" in lines
+    compare(data, tmp_path)
+    assert fake.forget() == []
+
+
+def test_broken_results_are_made_anew(data, fake, tmp_path):
+    table = compare(data, tmp_path)
+    fake.forget()
+    names = ["both-1-3", "last-1-5", "baseline-1-3"]
+    for name, text in zip(names, ['{"key":', "[]", '{"key": "x"}']):
+        (tmp_path / "runs" / f"{name}.json").write_text(text)
+    assert compare(data, tmp_path) == table
+    assert sorted(fake.forget()) == sorted(names)
+
+
+def test_more_seeds_and_variants_are_added(data, fake, tmp_path):
+    compare(data, tmp_path, {"variants": ["baseline"], "seeds": [3]})
+    assert sorted(fake.forget()) == ["baseline-0.5-3", "baseline-1-3"]
+    compare(data, tmp_path)
+    assert len(fake.forget()) == 10
+
+
+def test_changes_are_noticed(data, fake, tmp_path):
+    copied, output = tmp_path / "data", tmp_path / "output"
+    shutil.copytree(data, copied)
+    compare(data, output)
+    fake.forget()
+
+    def rerun(**given):
+        compare(copied, output, **given)
+        return len(fake.forget())
+
+    assert rerun() == 0  # the same data in another place
+    assert rerun(**{"components.elmo.cache_folder": str(tmp_path)}) == 0
+    assert rerun(**{"training.dropout": 0.2}) == 12
+    assert rerun(**{"training.dropout": 0.2}) == 0
+    assert rerun() == 12
+    assert rerun(**{"elmo.layer_norm": True}) == 8  # those with ELMo
+    assert rerun() == 8
+    save_bilm(copied / "bilm", seed=1)
+    assert rerun() == 8
+    for name in ("train", "dev"):
+        DocBin(docs=make_docs()[1:]).to_disk(copied / f"{name}.spacy")
+        assert rerun() == 12
+        assert rerun() == 0
+
+
+def test_goes_on_after_it_was_killed(data, here, tmp_path):
+    args = [*command(data, tmp_path), "--variants", "baseline", "--seeds", "0,1,2,3,4"]
+    process = subprocess.Popen([sys.executable, "-m", "spacy", "elmo", *map(str, args)])
+    while process.poll() is None and not runs_in(tmp_path):
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    done = {path: path.read_bytes() for path in tmp_path.glob("runs/*.json")}
+    assert 0 < len(done) < 5
+    compare(
+        data, tmp_path, {"variants": ["baseline"], "seeds": range(5), "shares": [1]}
+    )
+    assert len(runs_in(tmp_path)) == 5
+    for path, content in done.items():
+        assert path.read_bytes() == content
+
+
+# Processes
+
+
+def test_worker_ends_with_its_parent(tmp_path):
+    log = str(tmp_path / "log")
+    job = {"do": "speed", "arguments": {}, "gpu_id": -1, "log": log}
+    done = subprocess.run(
+        [sys.executable, "-m", "spacy_elmo.compare.worker"],
+        input=json.dumps(job) + "\n",
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+
+
+def test_errors_of_workers(tmp_path):
+    job = Job("name", "speed", {"config": "", "models": [str(tmp_path / "nowhere")]})
+    with Workers(1, tmp_path / "logs") as workers:
+        with pytest.raises(ValueError, match=r"name: .*nowhere.* \(see .*name.log\)"):
+            list(workers.do([job]))
+    assert "Traceback" in (tmp_path / "logs" / "name.log").read_text()
+    with Workers(2, tmp_path / "logs") as workers:
+        for process in workers._processes:
+            os.kill(process.pid, signal.SIGTERM)
+        with pytest.raises(ValueError, match="name: its process has died"):
+            list(workers.do([job] * 5))
+
+
+# Parts
+
+
+def test_shares_are_nested():
+    for n_docs in (1, 7, 1000):
+        last = list(range(n_docs))
+        assert choose(n_docs, 1.0) == last
+        for share in (0.5, 0.1, 0.01):
+            chosen = choose(n_docs, share)
+            assert chosen == choose(n_docs, share) == sorted(set(chosen))
+            assert set(chosen) <= set(last)
+            assert len(chosen) == max(1, round(share * n_docs))
+            last = chosen
+
+
+def test_digest_is_of_names_and_contents(tmp_path):
+    digests = set()
+    for name, text in (("a", "x"), ("a", "y"), ("b", "x")):
+        folder = tmp_path / f"{name}{text}"
+        folder.mkdir()
+        (folder / name).write_text(text)
+        shutil.copytree(folder, tmp_path / f"copy-{name}{text}")
+        assert digest_of(folder) == digest_of(tmp_path / f"copy-{name}{text}")
+        digests.add(digest_of(folder))
+    assert len(digests) == 3
+
+
+def test_variants(data):
+    pair = Pair(*PAIR, overrides(data, **{"paths.vectors": str(data / "bilm")}))
+    options = Options(seeds=[4])
+    runs = Comparison(pair, options, Path("nowhere"), print).runs
+    found = {run.variant.name: run.config.interpolate() for run in runs}
+    settings = {
+        name: tuple(config["elmo"][key] for key in ("where", "l2", "fixed"))
+        for name, config in found.items()
+        if "elmo" in config
+    }
+    assert settings == {
+        "last": ("input", 0.001, [0.0, 0.0, 1.0]),
+        "mean": ("input", 0.001, [1 / 3] * 3),
+        "mix-1": ("input", 1.0, None),
+        "mix-0.001": ("input", 0.001, None),
+        "output": ("output", 0.001, None),
+        "both": ("both", 0.001, None),
+    }
+    assert list(found) == ["baseline", "vectors", *settings]
+    for name, config in found.items():
+        has_vectors = name == "vectors"
+        assert (config["initialize"]["vectors"] is not None) == has_vectors
+        if "elmo" not in config:
+            embed = config["components"]["tok2vec"]["model"]["embed"]
+            assert embed["include_static_vectors"] == has_vectors
+        assert config["training"]["seed"] == 4
+        assert config["training"]["max_steps"] == 7
+        assert "mix-1" not in name or config["components"]["ner"]["model"]["tok2vec"][
+            "mix"
+        ]["l2"] == float(name[4:])
+
+
+# Bad input
+
+
+def complaint(*args):
+    done = CliRunner().invoke(app, [str(arg) for arg in args])
+    assert done.exit_code == 1, done.output
+    assert done.exception is None or isinstance(done.exception, SystemExit)
+    return " ".join(done.output.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--seeds", "a"], "--seeds is 'a'"),
+        (["--seeds", "1,1"], "expected different numbers"),
+        (["--shares", "2"], "a share is 2; expected more than 0"),
+        (["--shares", "0"], "a share is 0; expected more than 0"),
+        (["--variants", "best"], "found a variant 'best'; expected some of baseline"),
+        (["--variants", "vectors"], "expected --paths.vectors"),
+        (["--share-variants", "x"], "found a variant 'x'"),
+        (["--n-process", "0"], "n_process is 0; expected 1 or more"),
+        (["--keep", "some"], "keep is 'some'; expected one of"),
+        (["--gpu-id", "7"], "torch finds no GPU"),
+        (["--elmo.where", "both"], "elmo.where is what the variants set"),
+        (["--system.seed", "1"], "system.seed is what --seeds sets"),
+        (["--training.steps", "1"], "--training.steps: found no such setting"),
+        (["--nowhere.at.all", "1"], "--nowhere.at.all: found no such setting"),
+        (["--paths.train", "nowhere.spacy"], "nowhere.spacy: no such file"),
+        (["--paths.dev", "null"], "corpora.dev has no path; expected --paths.dev FILE"),
+        (["--elmo.bilm", "nowhere"], "nowhere"),
+        (["--nlp.batch_size", "many"], "batch_size"),
+    ],
+)
+def test_bad_options(options, sentence, data, tmp_path):
+    if any(option.startswith("--gpu") for option in options):
+        import torch
+
+        if torch.cuda.is_available():
+            pytest.skip("there is a GPU")
+    args = command(data, tmp_path)
+    args = [arg for arg in args if not str(arg).startswith(options[0] + "=")]
+    text = complaint(*args, *options)
+    assert sentence in text
+    assert text.count("✘") == 1
+
+
+def test_bad_configs(data, tmp_path):
+    args = command(data, tmp_path / "output")
+    swapped = [args[0], args[2], args[1], *args[3:]]
+    assert "found no where in a section [elmo]" in complaint(*swapped)
+    args[2] = tmp_path / "other.cfg"
+    assert "other.cfg: cannot be read as a config" in complaint(*args)
+    config = Config().from_disk(PAIR[1], interpolate=False)
+    config["training"]["patience"] = 7
+    config.to_disk(tmp_path / "other.cfg")
+    assert "training.patience differs between" in complaint(*args)
+    (tmp_path / "other.cfg").write_text("[nlp]\nlang = 'en'\n")
+    assert "other.cfg" in complaint(*args)
+
+
+def test_bad_data(data, tmp_path):
+    path = tmp_path / "train.spacy"
+    args = command(data, tmp_path, **{"paths.train": str(path)})
+    path.write_bytes(b"not docs")
+    assert "train.spacy: cannot be read as docs" in complaint(*args)
+    DocBin().to_disk(path)
+    assert "train.spacy: found no docs" in complaint(*args)

@@ -1,0 +1,530 @@
+"""`spacy elmo probe`: what each layer knows of tags and senses."""
+
+from collections import Counter, defaultdict
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import spacy
+import torch
+from analysis import (
+    cosines,
+    make_bilm,
+    random_sentences,
+    read_json,
+    save,
+    save_vectors,
+)
+from spacy.tokens import Doc, DocBin
+from test_cli import call, text
+
+from spacy_elmo.analysis import features, linear
+from spacy_elmo.analysis.sense_probe import probe_senses
+from spacy_elmo.analysis.tag_probe import Tokens, _layer, _mix, probe_tags
+from spacy_elmo.analysis.tagged import Tagged, read_tagged
+from spacy_elmo.analysis.wsd import key_beside, read_keys, read_wsd
+
+
+@pytest.fixture
+def bilm():
+    return make_bilm()
+
+
+@pytest.fixture
+def source(bilm, tmp_path):
+    return save(bilm, tmp_path / "bilm")
+
+
+def rows_of(task):
+    return {row["name"]: row["accuracy"] for row in task["rows"]}
+
+
+# The classifier
+
+
+def gaussians(n, rng, *, mixing=None, width=6, n_classes=3):
+    """Classes of one shape, for which no classifier is better than a linear one.
+
+    RETURNS: Vectors, labels, and what the best classifier says.
+    """
+    centers = np.random.default_rng(9).normal(0, 1.2, (n_classes, width))
+    labels = rng.integers(0, n_classes, n)
+    vectors = centers[labels] + rng.normal(0, 1, (n, width))
+    distances = np.square(vectors[:, None] - centers).sum(2)
+    if mixing is not None:
+        vectors = vectors @ mixing
+    return vectors.astype(np.float32), labels, distances.argmin(1)
+
+
+def test_classifier_is_about_as_good_as_any_can_be():
+    rng = np.random.default_rng(0)
+    # Columns that are nearly the same, and what tells classes apart is small in them.
+    mixing = rng.normal(0, 1, (6, 6)) @ np.diag([30, 10, 3, 1, 1, 1])
+    mixing = mixing @ np.linalg.qr(rng.normal(0, 1, (6, 6)))[0]
+    vectors, labels, _ = gaussians(3000, rng, mixing=mixing)
+    model = linear.fit(vectors, labels, 3)
+    vectors, labels, best = gaussians(20_000, rng, mixing=mixing)
+    possible = (best == labels).mean()
+    assert 0.6 < possible < 0.95
+    assert possible - 0.02 < (model.predict(vectors) == labels).mean() < possible + 0.01
+
+
+def test_classifier_depends_on_the_seed_alone():
+    vectors, labels, _ = gaussians(500, np.random.default_rng(0))
+    models = [linear.fit(vectors, labels, 3, seed=seed) for seed in (1, 1, 2)]
+    assert torch.equal(models[0].weight, models[1].weight)
+    assert not torch.equal(models[0].weight, models[2].weight)
+    torch.testing.assert_close(models[0].weight, models[2].weight, atol=0.1, rtol=0.1)
+
+
+def test_classifier_does_not_mind_units_and_zeros():
+    vectors, labels, _ = gaussians(400, np.random.default_rng(0))
+    scale = 2.0 ** np.array([-8, 0, 3, 8, -2, 5])
+    odd = np.concatenate([vectors * scale + 4 * scale, np.full((400, 2), 7.0)], 1)
+    plain = linear.fit(vectors, labels, 3).predict(vectors)
+    found = linear.fit(odd.astype(np.float32), labels, 3).predict(odd)
+    assert (found == plain).mean() > 0.99
+
+
+def test_classifier_reads_half_precision_and_little_data():
+    vectors = np.array([[1, 0], [0, 1], [1, 0.5], [0, 2]], dtype=np.float16)
+    labels = np.array([0, 1, 0, 1])
+    assert linear.fit(vectors, labels, 2).predict(vectors).tolist() == [0, 1, 0, 1]
+
+
+# Files with tags
+
+CONLLU = """# sent_id = 1
+1-2\tdon't\t_\t_\t_\t_\t_\t_\t_\t_
+1\tdo\tdo\tAUX\tVBP\tMood=Ind|Tense=Pres\t0\troot\t_\t_
+2\tn't\tnot\tPART\t_\t_\t1\tadvmod\t_\t_
+2.1\tgo\tgo\tVERB\tVB\t_\t_\t_\t_\t_
+
+1\tGo\tgo\tVERB\tVB\tMood=Imp\t0\troot\t_\t_
+"""
+
+
+def test_conllu(tmp_path):
+    path = tmp_path / "a.conllu"
+    path.write_text(CONLLU)
+    first, second = read_tagged(path)
+    assert first == Tagged(
+        ["do", "n't"],
+        {
+            "pos": ["AUX", "PART"],
+            "tag": ["VBP", ""],
+            "morph": ["Mood=Ind|Tense=Pres", "_"],
+        },
+    )
+    assert second.words == ["Go"]
+    assert list(read_tagged(path, limit=1)) == [first]
+    path.write_bytes(CONLLU.rstrip("\n").replace("\n", "\r\n").encode())
+    assert list(read_tagged(path)) == [first, second]
+
+
+def test_spacy_files_say_the_same(tmp_path):
+    vocab = spacy.blank("xx").vocab
+    doc = Doc(
+        vocab,
+        words=["do", "n't", "\n", "Go"],
+        pos=["AUX", "PART", "SPACE", "VERB"],
+        tags=["VBP", "", "_SP", "VB"],
+        morphs=["Mood=Ind|Tense=Pres", "", "", "Mood=Imp"],
+        sent_starts=[True, False, True, False],
+    )
+    DocBin(docs=[doc], attrs=["POS", "TAG", "MORPH", "SENT_START"]).to_disk(
+        tmp_path / "a.spacy"
+    )
+    (tmp_path / "a.conllu").write_text(CONLLU)
+    found, expected = (
+        list(read_tagged(tmp_path / f"a.{ending}")) for ending in ("spacy", "conllu")
+    )
+    assert found == expected
+
+
+def test_spacy_files_without_sentences_and_tags(tmp_path):
+    words = "Who is it ? It is me".split()
+    doc = Doc(spacy.blank("xx").vocab, words=words, pos=["X"] * 7)
+    DocBin(docs=[doc]).to_disk(tmp_path / "a.spacy")
+    first, second = read_tagged(tmp_path / "a.spacy")
+    assert first.words + second.words == words and len(first.words) == 4
+    assert first.tags == {"pos": ["X"] * 4, "tag": [""] * 4, "morph": [""] * 4}
+
+
+# Tags
+
+
+def tagged(sentences, tag):
+    """tag: From a sentence and a place in it, or for all of them."""
+    return [
+        Tagged(words, {"pos": [tag(words, place) for place in range(len(words))]})
+        for words in sentences
+    ]
+
+
+@pytest.mark.parametrize("batch", [1, 10, 10**6])
+def test_vectors_are_those_of_the_bilm(bilm, tmp_path, monkeypatch, batch):
+    monkeypatch.setattr(features, "BATCH", batch)
+    sentences = tagged(random_sentences(9), lambda words, place: "X")
+    told = []
+    tokens = Tokens(bilm, sentences, tmp_path, told.append)
+    expected = np.concatenate(bilm.embed([s.words for s in sentences]), 1)
+    assert tokens.words == [word for s in sentences for word in s.words]
+    assert sum(told) == len(tokens.words)
+    for name in ("0", "1", "2"):
+        found = _layer(name, tokens)
+        np.testing.assert_allclose(found, expected[int(name)], rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(_mix(tokens), expected.mean(0), rtol=2e-3, atol=2e-3)
+
+
+def test_what_context_tells_is_above_layer_0():
+    """Words are tagged by the first letter of the next one, or by their own."""
+
+    def by_next(words, place):
+        return words[place + 1][0] if place + 1 < len(words) else "-"
+
+    def by_itself(words, place):
+        return words[place][0]
+
+    bilm = make_bilm(projection_dim=24)
+    results = []
+    for tag in (by_next, by_itself):
+        train = tagged(random_sentences(250, seed=1), tag)
+        dev = tagged(random_sentences(60, seed=2), tag)
+        [result] = probe_tags(bilm, train, dev)
+        results.append(rows_of(result))
+    above, itself = results
+    assert above["layer 1"] > above["layer 0"] + 0.3
+    assert above["layer 0"] < above["most frequent tag"] + 0.1
+    assert itself["most frequent tag"] == 1
+    assert itself["layer 0"] > 0.99
+
+
+def test_most_frequent_tag_and_its_counts():
+    train = [Tagged(["a", "a", "a", "b", "c"], {"pos": ["X", "Y", "Y", "X", ""]})]
+    train += [Tagged(["d", "e"], {"pos": ["Y", "Y"]})]
+    dev = [Tagged(["a", "b", "c", "new", "a"], {"pos": ["Y", "X", "Y", "Y", ""]})]
+    [result] = probe_tags(make_bilm(), train, dev)
+    assert result["train"] == 6 and result["dev"] == 4
+    assert rows_of(result)["most frequent tag"] == 1  # "c" and "new" by the majority
+    dev = [Tagged(["a", "b"], {"pos": ["X", "other"]})]
+    [result] = probe_tags(make_bilm(), train, dev)
+    assert set(rows_of(result).values()) <= {0, 0.5}  # no way to know "other"
+    assert rows_of(result)["most frequent tag"] == 0
+
+
+def test_static_vectors_without_context(tmp_path):
+    """With a direction for each word, a linear classifier finds the most frequent tag
+    of each."""
+    rng = np.random.default_rng(0)
+    sentences = random_sentences(150, n_words=6)
+    favourite = {
+        word: "XYZ"[k % 3] for k, word in enumerate(sorted({*sum(sentences, [])}))
+    }
+
+    def tag(words, place):
+        return (
+            favourite[words[place]] if rng.random() < 0.7 else str(rng.choice([*"XYZ"]))
+        )
+
+    folder = save_vectors(
+        tmp_path / "nlp", dict(zip(favourite, np.eye(len(favourite)).tolist()))
+    )
+    [result] = probe_tags(
+        make_bilm(),
+        tagged(sentences, tag),
+        tagged(random_sentences(50, seed=1, n_words=6), tag),
+        static=spacy.load(folder).vocab,
+    )
+    rows = rows_of(result)
+    assert list(rows)[:2] == ["most frequent tag", "static vectors"]
+    assert rows["static vectors"] == rows["most frequent tag"] < 0.9
+
+
+def write_conllu(path, sentences):
+    lines = []
+    for words in sentences:
+        for number, word in enumerate(words, 1):
+            tags = [word[0].upper(), word[-1], f"Odd={number % 2}"]
+            lines.append("\t".join([str(number), word, "_", *tags, *"____"]))
+        lines.append("")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture
+def files(tmp_path):
+    return [
+        write_conllu(tmp_path / f"{name}.conllu", random_sentences(n, seed=n))
+        for name, n in (("train", 40), ("dev", 12))
+    ]
+
+
+def test_command_for_tags(source, files, tmp_path):
+    names = ["most frequent tag", "layer 0", "layer 1", "layer 2", "mix"]
+    args = ["probe", source, *files, "--attr", "pos", "--attr", "morph", "--output"]
+    done = call(*args, tmp_path / "new" / "a.json")
+    assert done.exit_code == 0, done.output
+    data = read_json(tmp_path / "new" / "a.json")
+    assert data["kind"] == "probe" and data["bilm"] == str(source)
+    assert data["title"] == "bilm: train.conllu"
+    assert [task["task"] for task in data["tasks"]] == ["pos", "morph"]
+    for task in data["tasks"]:
+        assert [row["name"] for row in task["rows"]] == names
+        assert [row["layer"] for row in task["rows"]] == [None, 0, 1, 2, "mix"]
+        assert task["dev"] == sum(map(len, random_sentences(12, seed=12)))
+        best = max(task["rows"], key=lambda row: row["accuracy"])
+        assert f"{best['name']} {best['accuracy']:.2%} best" in text(done)
+    assert call(*args, tmp_path / "b.json", "--title", "Tags").exit_code == 0
+    again = read_json(tmp_path / "b.json")
+    assert again["title"] == "Tags" and again["tasks"] == data["tasks"]
+
+
+def test_command_reads_as_many_sentences_as_told(source, files, tmp_path):
+    out = tmp_path / "a.json"
+    assert call("probe", source, *files, "--limit", 10, "-o", out).exit_code == 0
+    [task] = read_json(out)["tasks"]
+    for part, n in (("train", 40), ("dev", 12)):
+        assert task[part] == sum(map(len, random_sentences(n, seed=n)[:10]))
+
+
+def refusal(*args):
+    done = call("probe", *args)
+    assert done.exit_code == 1 and "Traceback" not in done.output
+    return text(done)
+
+
+def test_tags_that_cannot_be_probed(source, files, tmp_path):
+    train, dev = files
+    said = "tags need a DEV other than TRAIN"
+    for args in ([train], [train, "-"], [train, train]):
+        assert said in refusal(source, *args)
+    assert "nowhere: no such file" in refusal(source, tmp_path / "nowhere", dev)
+    assert "no such file or folder" in refusal(tmp_path / "nowhere", train, dev)
+    bad = tmp_path / "bad.conllu"
+    bad.write_text("1\tword\n")
+    assert "found 2 columns in line 1" in refusal(source, bad, dev)
+    bad.write_text(dev.read_text().replace("\tB\t", "\t_\t"))
+    bad.write_text("\n".join(line.replace("\tOdd=0", "\tOdd=1") for line in dev.open()))
+    said = "found 'Odd=1' as the morph of all words in TRAIN"
+    assert said in refusal(source, bad, dev, "--attr", "morph")
+    bad.write_text("1\tword\t_\t_\t_\t_\t_\t_\t_\t_\n")
+    assert "found no words with a pos in DEV" in refusal(source, train, bad)
+    bad.write_bytes(b"1\t\xff\xfe\n")
+    assert "found no UTF-8" in refusal(source, bad, dev)
+    (tmp_path / "bad.spacy").write_bytes(b"no docs")
+    assert "cannot be read as a .spacy" in refusal(source, tmp_path / "bad.spacy", dev)
+    args = (source, train, dev, "--static")
+    assert "cannot be loaded as a pipeline" in refusal(*args, tmp_path / "nowhere")
+    spacy.blank("en").to_disk(tmp_path / "bare")
+    assert "bare: found no word vectors" in refusal(*args, tmp_path / "bare")
+
+
+# Senses
+
+FORMS = ["bank", "banks", "play_out", "play out", "runs"]
+
+
+def write_wsd(path, n_texts, *, seed=0, lemmas=("bank", "play", "run"), first=0):
+    """Texts of random sentences in which some words have a sense, or two."""
+    rng = np.random.default_rng(seed)
+    corpus, keys = ElementTree.Element("corpus", lang="en"), []
+    for number in range(first, first + n_texts):
+        document = ElementTree.SubElement(corpus, "text", id=f"d{number}")
+        for place, words in enumerate(random_sentences(6, seed=1000 + number)):
+            name = f"d{number}.s{place}"
+            sentence = ElementTree.SubElement(document, "sentence", id=name)
+            for word in words:
+                if rng.random() < 0.5:
+                    ElementTree.SubElement(
+                        sentence, "wf", lemma=word, pos="X"
+                    ).text = word
+                    continue
+                lemma, pos = str(rng.choice(lemmas)), str(rng.choice(["NOUN", "VERB"]))
+                instance = ElementTree.SubElement(
+                    sentence, "instance", lemma=lemma, pos=pos
+                )
+                instance.set("id", f"{name}.t{len(keys)}")
+                instance.text = str(rng.choice(FORMS))
+                senses = rng.choice([1, 1, 1, 2, 3], 1 + (rng.random() < 0.2))
+                senses = [f"{lemma}%{pos}:{sense}" for sense in senses]
+                keys.append(" ".join([instance.get("id"), *dict.fromkeys(senses)]))
+    ElementTree.ElementTree(corpus).write(path, encoding="utf-8", xml_declaration=True)
+    key_beside(path).write_text("\n".join(keys) + "\n")
+    return path
+
+
+def test_sentences_and_keys(tmp_path):
+    path = tmp_path / "a.data.xml"
+    path.write_text(
+        "<corpus><text id='d0'><sentence id='d0.s0'><wf lemma='the' pos='DT'>The</wf>"
+        "<instance id='d0.s0.t0' lemma='grand_jury' pos='NOUN'>Grand_Jury of_A</instance>"
+        "<wf lemma='_' pos='X'>_</wf><wf lemma='' pos='X'></wf>"
+        "<instance id='d0.s0.t1' lemma='say' pos='VERB'>said</instance></sentence></text>"
+        "<text><sentence/><sentence><wf>눈</wf></sentence></text></corpus>"
+    )
+    first, empty, last = read_wsd(path)
+    assert first.words == ["The", "Grand", "Jury", "of", "A", "_", "said"]
+    assert first.instances == [
+        ("d0.s0.t0", "grand_jury", "NOUN", 1, 5),
+        ("d0.s0.t1", "say", "VERB", 6, 7),
+    ]
+    assert empty == ([], []) and last == (["눈"], [])
+    assert list(read_wsd(path, limit=1)) == [first]
+    assert list(read_wsd(path, chosen=lambda number: number == 1)) == [empty, last]
+    key = tmp_path / "a.gold.key.txt"
+    key.write_text("d0.s0.t0 jury%1\n\nd0.s0.t1 say%1 say%2\n")
+    assert key_beside(path) == key
+    assert read_keys(key) == {"d0.s0.t0": ("jury%1",), "d0.s0.t1": ("say%1", "say%2")}
+
+
+def reference(bilm, train, dev, layer):
+    """Predictions made the slow way: from lists of all vectors.
+
+    RETURNS: How many are right by the most frequent sense, by the nearest, how many
+        lemmas are new.
+    """
+
+    def read(path):
+        keys = dict(line.split(" ", 1) for line in key_beside(path).open())
+        for element in ElementTree.parse(path).iter("sentence"):
+            forms = [child.text.replace("_", " ").split() for child in element]
+            layers = bilm.embed([sum(forms, [])])[0] if forms else None
+            for number, child in enumerate(element):
+                if child.tag == "instance":
+                    begin = len(sum(forms[:number], []))
+                    rows = layers[:, begin : begin + len(forms[number])]
+                    vectors = rows.mean(0) if layer == "mix" else rows[layer]
+                    yield child, keys[child.get("id")].split(), vectors.mean(0)
+
+    seen = defaultdict(lambda: defaultdict(list))
+    for child, senses, vector in read(train):
+        for sense in senses:
+            seen[child.get("lemma"), child.get("pos")][sense].append(vector)
+    frequent = near = new = 0
+    for child, senses, vector in read(dev):
+        known = seen.get((child.get("lemma"), child.get("pos")), {})
+        if not known:
+            new += 1
+            continue
+        counts = Counter({sense: len(found) for sense, found in known.items()})
+        frequent += counts.most_common(1)[0][0] in senses
+        names = [sense for sense, _ in counts.most_common()]
+        means = np.stack([np.mean(known[sense], 0) for sense in names])
+        near += names[cosines(means, vector).argmax()] in senses
+    return frequent, near, new
+
+
+@pytest.mark.parametrize("batch", [20, 10**6])
+def test_senses_by_the_slow_way(bilm, tmp_path, monkeypatch, batch):
+    monkeypatch.setattr(features, "BATCH", batch)
+    train = write_wsd(tmp_path / "train.data.xml", 8)
+    dev = write_wsd(
+        tmp_path / "dev.data.xml", 5, seed=1, lemmas=("bank", "play", "new"), first=8
+    )
+    keys = [read_keys(key_beside(path)) for path in (train, dev)]
+    found = probe_senses(bilm, read_wsd(train), read_wsd(dev), *keys)
+    assert found["train"] == len(keys[0]) and found["dev"] == len(keys[1])
+    accuracies = set()
+    for row in found["rows"][2:]:  # layer 0 has ties
+        frequent, near, new = reference(bilm, train, dev, row["layer"])
+        assert row["accuracy"] == near / found["dev"]
+        accuracies.add(row["accuracy"])
+    assert found["rows"][0]["accuracy"] == frequent / found["dev"]
+    assert found["unseen"] == new > 0
+    assert len(accuracies) > 1  # of some use, that is
+    names = [row["name"] for row in found["rows"]]
+    assert names[:2] == ["most frequent sense", "layer 0 (without context)"]
+    assert names[2:] == ["layer 1", "layer 2", "mix"]
+
+
+def one_sentence(form, name, pos="NOUN", lemma="bank"):
+    return ["We", form, name], [(name, lemma, pos, 1, 2)]
+
+
+def small(bilm, train, dev):
+    """train, dev: Senses by the id of an instance, and its form or more of it."""
+    from spacy_elmo.analysis.wsd import Instance, Sentence
+
+    parts = []
+    for part in (train, dev):
+        sentences = []
+        for name, (_, *more) in part.items():
+            words, instances = one_sentence(more[0], name, *more[1:])
+            sentences.append(Sentence(words, [Instance(*i) for i in instances]))
+        parts.append(sentences)
+    keys = [
+        {name: tuple(v[0].split()) for name, v in part.items()} for part in (train, dev)
+    ]
+    result = probe_senses(bilm, *parts, *keys)
+    return [row["accuracy"] for row in result["rows"]], result["unseen"]
+
+
+def test_layer_0_falls_back_on_the_most_frequent_sense(bilm):
+    train = {f"t{n}": ("rare" if n == 0 else "usual", "bank") for n in range(4)}
+    rows, _ = small(bilm, train, {"d0": ("usual", "bank"), "d1": ("rare", "bank")})
+    assert rows[0] == rows[1] == 0.5
+
+
+def test_senses_of_another_part_of_speech_are_not_chosen(bilm):
+    train = {"t0": ("noun", "bank"), "t1": ("verb", "bank", "VERB")}
+    rows, unseen = small(bilm, train, {"d0": ("verb", "bank", "VERB")})
+    assert set(rows) == {1} and unseen == 0
+    rows, unseen = small(bilm, train, {"d0": ("noun", "bank", "ADJ")})
+    assert set(rows) == {1} and unseen == 0  # the lemma's first sense
+    rows, unseen = small(bilm, train, {"d0": ("noun", "x", "NOUN", "new")})
+    assert set(rows) == {0} and unseen == 1
+
+
+def test_any_of_several_senses_is_right(bilm):
+    rows, _ = small(bilm, {"t0": ("a", "bank")}, {"d0": ("b a", "bank")})
+    assert set(rows) == {1}
+
+
+def test_command_holds_out_every_tenth_text(source, tmp_path):
+    path = write_wsd(tmp_path / "all.data.xml", 21)
+    parts = [tmp_path / "train.xml", tmp_path / "dev.xml"]
+    for target, held_out in zip(parts, (False, True)):
+        tree = ElementTree.parse(path)
+        for number, document in enumerate(tree.getroot().findall("text")):
+            if (number in (9, 19)) != held_out:
+                tree.getroot().remove(document)
+        tree.write(target)
+    key = key_beside(path)
+    results = []
+    for args in (
+        [path],
+        [path, "-"],
+        [path, path, "--task", "senses"],
+        [*parts, "--key-train", key, "--key-dev", key],
+    ):
+        out = tmp_path / "out.json"
+        done = call("probe", source, *args, "--output", out)
+        assert done.exit_code == 0, done.output
+        results.append(read_json(out)["tasks"])
+    assert results[0][0]["task"] == "senses" and results[0][0]["dev"] > 10
+    assert all(tasks == results[0] for tasks in results[1:])
+
+
+def test_senses_that_cannot_be_probed(source, tmp_path):
+    path = write_wsd(tmp_path / "a.data.xml", 3)
+    assert "found no instance of DEV" in refusal(source, path)
+    assert "nowhere.xml" in refusal(
+        source, tmp_path / "nowhere.xml", "--key-train", path
+    )
+    key = key_beside(path)
+    other = tmp_path / "key.txt"
+    other.write_text("d77.s0.t0 sense\n")
+    said = "found no instance of TRAIN in its key file"
+    assert said in refusal(source, path, "--key-train", other)
+    other.write_text("d77.s0.t0\n")
+    assert "found no sense in line 1" in refusal(source, path, "--key-train", other)
+    missing = tmp_path / "none.txt"
+    assert "none.txt: no such file" in refusal(source, path, "--key-train", missing)
+    bad = tmp_path / "bad.xml"
+    bad.write_text("<corpus><text>")
+    assert "found no XML" in refusal(source, bad, "--key-train", key)
+    bad.write_text(
+        "<corpus><sentence id='s'><instance id='x' pos='X'>y</instance></sentence></corpus>"
+    )
+    assert "without id, lemma, pos" in refusal(source, bad, "--key-train", key)
