@@ -71,7 +71,7 @@ def main() -> None:
             for batch in minibatch(train, size=8):
                 nlp.update(batch, sgd=optimizer, drop=0.1)
         accuracy = nlp.evaluate(read_examples(nlp, args.treebank, "dev"))["tag_acc"]
-        print(f"{name:>7} ELMo: {accuracy:.2%} of the tags, {len(train)} sentences read")
+        print(f"{name:>7} ELMo: {accuracy:.2%} of tags, from {len(train)} sentences")
 
 
 def read_examples(nlp: Language, treebank: Path, part: str) -> List[Example]:

@@ -15,6 +15,7 @@ import spacy
 import srsly
 from pipelines import TEXTS, get_bilm, make_docs, run_spacy, save_bilm
 from spacy.tokens import DocBin
+from tasks import count_reads
 from thinc.api import Config
 from typer.testing import CliRunner
 
@@ -122,7 +123,7 @@ class Fake:
 def fake(here, monkeypatch):
     fake = Fake()
     monkeypatch.setitem(JOBS, "train", fake)
-    monkeypatch.setitem(JOBS, "layers", lambda **arguments: {"docs": 0, "words": 0})
+    monkeypatch.setitem(JOBS, "layers", lambda **arguments: 0)
     return fake
 
 
@@ -290,15 +291,12 @@ def test_another_order_in_one_process_gives_the_same(compared, data, here, tmp_p
 
 
 def test_layers_are_computed_once(data, here, tmp_path, monkeypatch):
-    from tasks import count_reads
-
     reads = count_reads(monkeypatch)
-    wanted = {"variants": ["mix-1", "mean"], "seeds": [0, 1], "keep": "all"}
-    wanted["shares"] = [1.0]
-    monkeypatch.setitem(JOBS, "speed", lambda **arguments: [1.0, 2.0])
+    wanted = {"variants": ["mix-1"], "seeds": [0, 1], "shares": [1.0], "keep": "all"}
+    monkeypatch.setitem(JOBS, "speed", lambda **arguments: [1.0])
     compare(data, tmp_path, wanted)
-    assert sum(reads) == 5  # the distinct docs of all corpora
-    assert len(list(tmp_path.glob("models/*"))) == 4
+    assert sum(reads) == 5  # the different docs of all corpora
+    assert len(list(tmp_path.glob("models/*"))) == 2
 
 
 def test_unfrozen_bilm_is_trained_and_not_cached(data, here, tmp_path):
@@ -373,18 +371,18 @@ def test_changes_are_noticed(data, fake, tmp_path):
 
 
 def test_goes_on_after_it_was_killed(data, here, tmp_path):
-    args = [*command(data, tmp_path), "--variants", "baseline", "--seeds", "0,1,2,3,4"]
+    args = [*command(data, tmp_path), "--variants", "baseline", "--seeds", "0,1,2"]
     process = subprocess.Popen([sys.executable, "-m", "spacy", "elmo", *map(str, args)])
     while process.poll() is None and not runs_in(tmp_path):
         time.sleep(0.05)
     process.kill()
     process.wait()
     done = {path: path.read_bytes() for path in tmp_path.glob("runs/*.json")}
-    assert 0 < len(done) < 5
+    assert 0 < len(done) < 3
     compare(
-        data, tmp_path, {"variants": ["baseline"], "seeds": range(5), "shares": [1]}
+        data, tmp_path, {"variants": ["baseline"], "seeds": range(3), "shares": [1]}
     )
-    assert len(runs_in(tmp_path)) == 5
+    assert len(runs_in(tmp_path)) == 3
     for path, content in done.items():
         assert path.read_bytes() == content
 

@@ -35,6 +35,12 @@ def source(bilm, tmp_path):
     return save(bilm, tmp_path / "bilm")
 
 
+@pytest.fixture
+def quick(monkeypatch):
+    """For tests that do not ask how good a classifier can be."""
+    monkeypatch.setattr(linear, "MIN_STEPS", 200)
+
+
 def rows_of(task):
     return {row["name"]: row["accuracy"] for row in task["rows"]}
 
@@ -47,7 +53,7 @@ def gaussians(n, rng, *, mixing=None, width=6, n_classes=3):
 
     RETURNS: Vectors, labels, and what the best classifier says.
     """
-    centers = np.random.default_rng(9).normal(0, 1.2, (n_classes, width))
+    centers = np.random.default_rng(9).normal(0, 0.6, (n_classes, width))
     labels = rng.integers(0, n_classes, n)
     vectors = centers[labels] + rng.normal(0, 1, (n, width))
     distances = np.square(vectors[:, None] - centers).sum(2)
@@ -69,7 +75,7 @@ def test_classifier_is_about_as_good_as_any_can_be():
     assert possible - 0.02 < (model.predict(vectors) == labels).mean() < possible + 0.01
 
 
-def test_classifier_depends_on_the_seed_alone():
+def test_classifier_depends_on_the_seed_alone(quick):
     vectors, labels, _ = gaussians(500, np.random.default_rng(0))
     models = [linear.fit(vectors, labels, 3, seed=seed) for seed in (1, 1, 2)]
     assert torch.equal(models[0].weight, models[1].weight)
@@ -77,7 +83,7 @@ def test_classifier_depends_on_the_seed_alone():
     torch.testing.assert_close(models[0].weight, models[2].weight, atol=0.1, rtol=0.1)
 
 
-def test_classifier_does_not_mind_units_and_zeros():
+def test_classifier_does_not_mind_units_and_zeros(quick):
     vectors, labels, _ = gaussians(400, np.random.default_rng(0))
     scale = 2.0 ** np.array([-8, 0, 3, 8, -2, 5])
     odd = np.concatenate([vectors * scale + 4 * scale, np.full((400, 2), 7.0)], 1)
@@ -177,7 +183,7 @@ def test_vectors_are_those_of_the_bilm(bilm, tmp_path, monkeypatch, batch):
     np.testing.assert_allclose(_mix(tokens), expected.mean(0), rtol=2e-3, atol=2e-3)
 
 
-def test_what_context_tells_is_above_layer_0():
+def test_what_context_tells_is_above_layer_0(quick):
     """Words are tagged by the first letter of the next one, or by their own."""
 
     def by_next(words, place):
@@ -200,7 +206,7 @@ def test_what_context_tells_is_above_layer_0():
     assert itself["layer 0"] > 0.99
 
 
-def test_most_frequent_tag_and_its_counts():
+def test_most_frequent_tag_and_its_counts(quick):
     train = [Tagged(["a", "a", "a", "b", "c"], {"pos": ["X", "Y", "Y", "X", ""]})]
     train += [Tagged(["d", "e"], {"pos": ["Y", "Y"]})]
     dev = [Tagged(["a", "b", "c", "new", "a"], {"pos": ["Y", "X", "Y", "Y", ""]})]
@@ -213,7 +219,7 @@ def test_most_frequent_tag_and_its_counts():
     assert rows_of(result)["most frequent tag"] == 0
 
 
-def test_static_vectors_without_context(tmp_path):
+def test_static_vectors_without_context(tmp_path, quick):
     """With a direction for each word, a linear classifier finds the most frequent tag
     of each."""
     rng = np.random.default_rng(0)
@@ -260,7 +266,7 @@ def files(tmp_path):
     ]
 
 
-def test_command_for_tags(source, files, tmp_path):
+def test_command_for_tags(source, files, tmp_path, quick):
     names = ["most frequent tag", "layer 0", "layer 1", "layer 2", "mix"]
     args = ["probe", source, *files, "--attr", "pos", "--attr", "morph", "--output"]
     done = call(*args, tmp_path / "new" / "a.json")
@@ -280,7 +286,7 @@ def test_command_for_tags(source, files, tmp_path):
     assert again["title"] == "Tags" and again["tasks"] == data["tasks"]
 
 
-def test_command_reads_as_many_sentences_as_told(source, files, tmp_path):
+def test_command_reads_as_many_sentences_as_told(source, files, tmp_path, quick):
     out = tmp_path / "a.json"
     assert call("probe", source, *files, "--limit", 10, "-o", out).exit_code == 0
     [task] = read_json(out)["tasks"]
@@ -304,7 +310,6 @@ def test_tags_that_cannot_be_probed(source, files, tmp_path):
     bad = tmp_path / "bad.conllu"
     bad.write_text("1\tword\n")
     assert "found 2 columns in line 1" in refusal(source, bad, dev)
-    bad.write_text(dev.read_text().replace("\tB\t", "\t_\t"))
     bad.write_text("\n".join(line.replace("\tOdd=0", "\tOdd=1") for line in dev.open()))
     said = "found 'Odd=1' as the morph of all words in TRAIN"
     assert said in refusal(source, bad, dev, "--attr", "morph")
@@ -358,10 +363,10 @@ def test_sentences_and_keys(tmp_path):
     path = tmp_path / "a.data.xml"
     path.write_text(
         "<corpus><text id='d0'><sentence id='d0.s0'><wf lemma='the' pos='DT'>The</wf>"
-        "<instance id='d0.s0.t0' lemma='grand_jury' pos='NOUN'>Grand_Jury of_A</instance>"
-        "<wf lemma='_' pos='X'>_</wf><wf lemma='' pos='X'></wf>"
-        "<instance id='d0.s0.t1' lemma='say' pos='VERB'>said</instance></sentence></text>"
-        "<text><sentence/><sentence><wf>눈</wf></sentence></text></corpus>"
+        "<instance id='d0.s0.t0' lemma='grand_jury' pos='NOUN'>Grand_Jury of_A"
+        "</instance><wf lemma='_' pos='X'>_</wf><wf lemma='' pos='X'></wf>"
+        "<instance id='d0.s0.t1' lemma='say' pos='VERB'>said</instance></sentence>"
+        "</text><text><sentence/><sentence><wf>눈</wf></sentence></text></corpus>"
     )
     first, empty, last = read_wsd(path)
     assert first.words == ["The", "Grand", "Jury", "of", "A", "_", "said"]
@@ -525,6 +530,7 @@ def test_senses_that_cannot_be_probed(source, tmp_path):
     bad.write_text("<corpus><text>")
     assert "found no XML" in refusal(source, bad, "--key-train", key)
     bad.write_text(
-        "<corpus><sentence id='s'><instance id='x' pos='X'>y</instance></sentence></corpus>"
+        "<corpus><sentence id='s'><instance id='x' pos='X'>y</instance></sentence>"
+        "</corpus>"
     )
     assert "without id, lemma, pos" in refusal(source, bad, "--key-train", key)

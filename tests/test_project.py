@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import srsly
 from pretraining import CONFIG
+from weasel.cli.run import load_project_config
 
 ROOT = Path(__file__).parent.parent
 PROJECT = srsly.read_yaml(ROOT / "project.yml")
@@ -19,6 +20,8 @@ SMALL = {
     "variants": "baseline,mix-0.001",
     "seeds": "0",
     "shares": "1",
+    "few_variants": "baseline,mix-0.001",
+    "few_shares": "1",
     "n_process": 1,
     "max_steps": 2,
     "eval_frequency": 2,
@@ -132,6 +135,9 @@ def test_commands_can_run_everywhere():
         assert command["help"]
         for line in command["script"]:
             assert line.startswith(("python -m ", "python -c "))
+    loaded = load_project_config(ROOT)
+    for command, made in zip(PROJECT["commands"], loaded["commands"]):
+        assert len(command.get("deps", [])) == len(made.get("deps", []))
     for steps in PROJECT["workflows"].values():
         assert set(steps) <= set(names)
     promised = {"all", "pretrain", "finetune", "train", "compare", "probe", "package"}

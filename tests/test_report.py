@@ -178,6 +178,25 @@ def test_more_errors_than_the_baseline_are_shown_as_such(tmp_path):
     assert rows[-1][2] == "−12.3 %"
 
 
+def test_scores_on_test_data_have_a_table_of_their_own(tmp_path):
+    data = samples.compare()
+    for variant in data["variants"]:
+        variant["test_scores"] = {
+            metric: {"mean": score["mean"] / 2, "spread": None, "values": []}
+            for metric, score in variant["scores"].items()
+        }
+        variant["test_error_reduction"] = {"tag_acc": 0.5, "dep_las": None}
+    samples.write(tmp_path / "c.json", data)
+    root = read(tmp_path)
+    dev, test = map(cells, section(root, "compare").find("table")[:2])
+    assert dev[0] == test[0] and [row[0] for row in dev] == [row[0] for row in test]
+    for row, other in zip(dev[1:], test[1:]):
+        assert float(other[1]) == pytest.approx(float(row[1].split()[0]) / 2, abs=0.01)
+        assert other[2] == "50.0 %" and other[4] == "–"
+    (keys,) = root.find("dl", **{"class": "keys"})
+    assert "50 % Tags: ELMo at input and output" in keys.text
+
+
 def test_learned_shares_fill_each_bar(tmp_path):
     KINDS["compare"](tmp_path)
     root = read(tmp_path)
@@ -249,8 +268,9 @@ def test_long_sentences_are_cut_around_the_word(tmp_path):
     assert "w100" in heading
 
 
-def test_map_keeps_its_shape():
-    points = np.random.default_rng(0).normal(3, 5, (20, 2))
+@pytest.mark.parametrize("stretch", [(5, 1), (1, 5)])
+def test_map_keeps_its_shape(stretch):
+    points = np.random.default_rng(0).normal(3, stretch, (20, 2))
     found = np.array(scaled(points.tolist()))
     assert np.abs(found).max() == 1
 
@@ -290,7 +310,14 @@ def test_round_numbers_lie_between(low, high):
     assert digits <= {"1", "2", "5"} and len(found) >= math.log10(high / low) * 2
 
 
-# Files that are no results
+# Files
+
+
+def test_files_are_read_in_the_order_of_their_paths(tmp_path):
+    for name in ("b/2", "a", "c/1", "b/10", "B"):
+        samples.write(tmp_path / f"{name}.json", {**samples.probe(), "title": name})
+    names = [found.name for found in find_results(tmp_path).probe]
+    assert names == ["B", "a", "b/10", "b/2", "c/1"]
 
 
 BROKEN = {
@@ -353,6 +380,16 @@ def test_json_of_models_and_corpora_is_no_result(tmp_path):
         (tmp_path / folder / "deeper" / "x.json").write_text("{}")
     results = find_results(tmp_path)
     assert results.files == ["p.json"] and results.skipped == []
+
+
+def test_only_the_table_of_a_comparison_counts(tmp_path):
+    folder = tmp_path / "parsing"
+    samples.write(folder / "compare.json", samples.compare())
+    samples.write(folder / "runs" / "baseline-0.json", {"scores": {}})
+    samples.write(folder / "speed.json", {"baseline-0": 1})
+    samples.write(folder / "logs" / "x.json", {})
+    results = find_results(tmp_path)
+    assert results.files == ["parsing/compare.json"] and results.skipped == []
 
 
 def test_log_of_a_run_that_was_killed(tmp_path):

@@ -51,10 +51,12 @@ def fit(
     weight = torch.zeros(data.shape[1], n_classes, requires_grad=True)
     bias = torch.zeros(n_classes, requires_grad=True)
     n = len(data)
-    n_epochs = max(EPOCHS, -(-MIN_STEPS * BATCH // n))
-    n_steps = n_epochs * -(-n // BATCH)
+    n_batches = -(-n // BATCH)
+    n_epochs = max(EPOCHS, -(-MIN_STEPS // n_batches))
     optimizer = torch.optim.Adam([weight, bias], lr=LEARN_RATE)
-    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, n_steps)
+    schedule = torch.optim.lr_scheduler.LinearLR(
+        optimizer, 1.0, 0.0, n_epochs * n_batches
+    )
     generator = torch.Generator().manual_seed(seed)
     for _ in range(n_epochs):
         for rows in torch.randperm(n, generator=generator).split(BATCH):

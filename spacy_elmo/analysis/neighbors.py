@@ -77,6 +77,8 @@ def find_neighbors(
     RETURNS (List[Dict[str, Any]]): For each query the nearest tokens by "layers" and
         the nearest words of the text without context ("static").
     """
+    # To the last bit the same, whatever was embedded before.
+    bilm.clear_cache()
     vectors = np.stack(
         [
             with_mix(array[:, query.position])

@@ -41,11 +41,10 @@ class Folder:
         return result if result.get("key") == run.key else None
 
     def write(self, run: Run, result: Dict[str, Any]) -> Dict[str, Any]:
-        """RETURNS (Dict[str, Any]): The result as `read` gives it."""
+        """RETURNS (Dict[str, Any]): The result as `read` gives it: files round."""
         facts = {"variant": run.variant.name, "share": run.share, "seed": run.seed}
-        result = {"key": run.key, **facts, **result}
-        write_json(self._result(run), result)
-        return result
+        write_json(self._result(run), {"key": run.key, **facts, **result})
+        return self._read_json(self._result(run))
 
     def read_speeds(self) -> Dict[str, Any]:
         """RETURNS (Dict[str, Any]): By the name of a run: its key, words a second."""

@@ -31,6 +31,7 @@ class Options:
     gpu_id: int = -1
 
     def __post_init__(self) -> None:
+        self.shares = [float(share) for share in self.shares]
         for name in ("seeds", "shares"):
             values = getattr(self, name)
             if not values or len(set(values)) < len(values):

@@ -146,7 +146,7 @@ class Comparison:
             )
             for part in range(n_process)
         ]
-        n_words = sum(result["words"] for _, result in workers.do(jobs))
+        n_words = sum(number for _, number in workers.do(jobs))
         self.say(f"Layers of {n_words:,} words are there")
 
     def _has_cache(self, run: Run) -> bool:

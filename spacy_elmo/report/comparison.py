@@ -25,6 +25,7 @@ METRICS = {
     "tag_acc": "Tags",
     "pos_acc": "Parts of speech",
     "morph_acc": "Morphology",
+    "lemma_acc": "Lemmas",
     "dep_uas": "UAS",
     "dep_las": "LAS",
     "sents_f": "Sentences F",
@@ -52,10 +53,14 @@ def compare(found: Found[Compare], place: int) -> Group:
     note = "Scores in percent"
     note += f": mean ± spread of {counted(seeds, 'seed')}." if seeds else "."
     choice = metric if len(options) > 1 else None
-    return Group(found.name, found.file, note, choice, figures, comparison_table(data))
+    tables = {"Scores": comparison_table(data)}
+    if any(variant.test_scores for variant in data.full):
+        tables = {"Development data": tables["Scores"]}
+        tables["Test data"] = comparison_table(data, test=True)
+    return Group(found.name, found.file, note, choice, figures, tables)
 
 
-def comparison_table(data: Compare) -> Table:
+def comparison_table(data: Compare, *, test: bool = False) -> Table:
     columns = ["variant"]
     for metric in data.metrics:
         columns += [metric_label(metric), "errors reduced"]
@@ -63,11 +68,14 @@ def comparison_table(data: Compare) -> Table:
     rows: List[List[Cell]] = []
     for variant in data.full:
         row: List[Cell] = [variant.title]
+        scores, reductions = variant.scores, variant.error_reduction
+        if test:
+            scores, reductions = variant.test_scores, variant.test_error_reduction
         for metric in data.metrics:
-            row.append(score_text(variant.scores.get(metric)))
-            row.append(percent(variant.error_reduction.get(metric)))
+            row.append(score_text(scores.get(metric)))
+            row.append(percent(reductions.get(metric)))
         rows.append(row + [number(variant.words_per_second)] * speed)
-    columns += ["words/s"] * speed
+    columns += ["words per second"] * speed
     return Table(columns, rows, len(columns) - 1)
 
 

@@ -2,7 +2,7 @@
 
 import math
 import re
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Union
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
 
 SPACE = "\N{NO-BREAK SPACE}"
 MISSING = "\N{EN DASH}"
@@ -61,14 +61,15 @@ class Choice(NamedTuple):
 
 
 class Group(NamedTuple):
-    """What a file shows: a heading, and figures that follow one choice."""
+    """What a file shows: a heading, tables by their headings, and figures that follow
+    one choice."""
 
     name: str
     file: str
     note: str = ""
     choice: Optional[Choice] = None
     figures: Sequence[Figure] = ()
-    table: Optional[Table] = None
+    tables: Mapping[str, Table] = {}
     more: Any = None
 
 

@@ -94,6 +94,9 @@ def find_results(folder: Path) -> Results:
 def _candidates(folder: Path) -> Iterator[Path]:
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
+        if {"runs", "logs"} <= set(folders):  # of a comparison: only its table counts
+            folders.clear()
+            files = [name for name in files if name != "speed.json"]
         here = Path(place)
         if here != folder and any(name in files for name in INSIDE):
             folders.clear()

@@ -196,7 +196,10 @@ class Mix(BaseModel):
 
 
 class Variant(BaseModel):
-    """share (float): Of the training data."""
+    """share (float): Of the training data.
+    test_scores, test_error_reduction (Dict): As for the development data, if there was
+        other data to test on.
+    """
 
     name: str
     label: str = ""
@@ -204,6 +207,8 @@ class Variant(BaseModel):
     seeds: List[int] = []
     scores: Dict[str, Score]
     error_reduction: Dict[str, Optional[float]] = {}
+    test_scores: Dict[str, Score] = {}
+    test_error_reduction: Dict[str, Optional[float]] = {}
     mixes: List[Mix] = []
     words_per_second: Optional[float] = None
 

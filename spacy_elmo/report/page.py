@@ -36,7 +36,7 @@ SOURCES = {
     "pretraining": "elmo pretrain CONFIG --output DIR/bilm",
     "perplexity": "elmo evaluate BILM TEXT --output DIR/perplexity.json",
     "probe": "elmo probe BILM TRAIN DEV --output DIR/probe.json",
-    "compare": "project run compare",
+    "compare": "elmo compare BASELINE ELMO --output DIR/compare",
     "senses": "elmo senses BILM FILE --output DIR/senses.json",
     "neighbors": "elmo neighbors BILM TEXT --query SENTENCE --word WORD "
     "--output DIR/neighbors.json",

@@ -60,13 +60,15 @@ def _layers(results: Results) -> List[Key]:
 
 
 def _errors(results: Results) -> List[Key]:
-    """Of the variant that reduces most, over all scores of a file."""
+    """Of the variant that reduces most on the development data, over all scores of a
+    file; how much it reduces on test data, if there is some."""
     keys = []
     for found in results.compare:
         best = max(found.data.full, key=_mean_reduction)
         note = f": {best.title}"
         for metric in found.data.metrics:
-            reduction = best.error_reduction.get(metric)
+            known = best.test_error_reduction or best.error_reduction
+            reduction = known.get(metric)
             if reduction is not None:
                 keys.append(Key(percent(reduction, 0), metric_label(metric) + note))
                 note = ", the same variant"

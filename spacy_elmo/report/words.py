@@ -43,8 +43,8 @@ def senses(found: Found[Senses], place: int) -> Group:
     options = {layer: layer_label(layer) for layer in data.layers}
     choice = Choice("Layer", f"layer{place}", options, best_layer(data))
     maps = [_word_map(word, data.lang, choice) for word in data.words]
-    table = _accuracies(data)
-    return Group(found.name, found.file, choice=choice, table=table, more=maps)
+    tables = {"Senses found": _accuracies(data)}
+    return Group(found.name, found.file, choice=choice, tables=tables, more=maps)
 
 
 def mean_accuracies(data: Senses) -> Dict[str, float]:
