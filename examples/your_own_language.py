@@ -34,12 +34,13 @@ def main() -> None:
         "corpus.tokenizer": args.tokenizer,
         "training.max_minutes": args.minutes,
     }
-    pretrain(load_config(args.config, settings), args.output, resume=True)
+    config = load_config(args.config, settings)
+    pretrain(config, args.output, resume=True)
     # There is no best one if nothing was held out, or training stopped too early.
     models = [args.output / name for name in ("model-best", "model-last")]
     bilm = next(model for model in models if model.exists())
 
-    splitter = Splitter(args.lang, args.tokenizer)
+    splitter = Splitter(config.corpus.lang, config.corpus.tokenizer)
     nlp = splitter.load()
     nlp.add_pipe("elmo", config={"bilm": str(bilm)})
     nlp.to_disk(args.output / "pipeline")  # with its biLM

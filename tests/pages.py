@@ -48,4 +48,5 @@ def read_rows(path):
 
 
 def numbers(text):
-    return Counter(re.findall(r"\d+(?:[.,]\d+)*", text))
+    """RETURNS: How often each occurs, but for those in names such as int8."""
+    return Counter(re.findall(r"(?<![A-Za-z\d])\d+(?:[.,]\d+)*", text))

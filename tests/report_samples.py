@@ -98,7 +98,12 @@ def probe() -> dict:
     senses = {"most frequent sense": 0.522, "layer 0": 0.522, "layer 1": 0.58}
     senses.update({"layer 2": 0.611, "mix": 0.604})
     tasks = [task("pos", pos), task("senses", senses)]
-    return {"kind": "probe", "title": "Demo biLM", "bilm": "model-best", "tasks": tasks}
+    return {
+        "kind": "probe",
+        "title": "Demo biLM",
+        "bilm": "/home/me/run/model-best",
+        "tasks": tasks,
+    }
 
 
 def senses(lang: str, n: int = 6) -> dict:
@@ -151,6 +156,8 @@ def compare() -> dict:
                 for task in ("tagger (input)", "parser (input)", "ner (input)"):
                     s = rng.dirichlet([3, 5, 3]).tolist()
                     mixes.append({"task": task, "s": s, "gamma": 0.9 + rng.random()})
+            if name == "last":
+                mixes.append({"task": "tagger (input)", "s": [0, 0, 1], "gamma": 1.02})
             variants.append(
                 {
                     "name": name,

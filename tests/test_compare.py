@@ -15,6 +15,7 @@ import spacy
 import srsly
 from pipelines import TEXTS, get_bilm, make_docs, run_spacy, save_bilm
 from spacy.tokens import DocBin
+from spacy.util import dot_to_object, load_config, load_model_from_config
 from tasks import count_reads
 from thinc.api import Config
 from typer.testing import CliRunner
@@ -23,6 +24,7 @@ import spacy_elmo.compare.run
 from spacy_elmo import load_bilm
 from spacy_elmo.cli import app
 from spacy_elmo.cli.info import find_mixes
+from spacy_elmo.compare import jobs
 from spacy_elmo.compare.data import choose, digest_of, read_docs
 from spacy_elmo.compare.jobs import JOBS
 from spacy_elmo.compare.options import Options
@@ -219,6 +221,10 @@ def test_data_of_the_table(compared, data):
     assert table["data"][1]["words"] == sum(len(doc) for doc in half)
     chosen = [docs[number].to_json() for number in choose(10, 0.5)]
     assert [doc.to_json() for doc in half] == chosen
+    for share, expected in (("1", data / "train.spacy"), ("0.5", path)):
+        nlp = spacy.load(compared[0] / "models" / f"baseline-{share}-3")
+        config = nlp.config.interpolate()
+        assert config["corpora"]["train"]["path"] == str(expected)
 
 
 def test_mixes_are_means_of_what_was_learned(compared):
@@ -292,11 +298,48 @@ def test_another_order_in_one_process_gives_the_same(compared, data, here, tmp_p
 
 def test_layers_are_computed_once(data, here, tmp_path, monkeypatch):
     reads = count_reads(monkeypatch)
-    wanted = {"variants": ["mix-1"], "seeds": [0, 1], "shares": [1.0], "keep": "all"}
+    before = []
+
+    def train_run(**arguments):
+        before.append(sum(reads))
+        return original(**arguments)
+
+    original = JOBS["train"]
+    monkeypatch.setitem(JOBS, "train", train_run)
     monkeypatch.setitem(JOBS, "speed", lambda **arguments: [1.0])
+    wanted = {"variants": ["mix-1"], "seeds": [0, 1], "shares": [1.0], "keep": "all"}
     compare(data, tmp_path, wanted)
-    assert sum(reads) == 5  # the different docs of all corpora
+    assert before == [5, 5] and sum(reads) == 5  # the different docs of all corpora
     assert len(list(tmp_path.glob("models/*"))) == 2
+
+
+def test_layers_are_the_same_for_any_number_of_processes(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(jobs, "BATCH", 2)
+    reads = count_reads(monkeypatch)
+    layers = []
+    for n_parts in (1, 2, 3):
+        given = {
+            "components.elmo.cache_layers": "always",
+            "components.elmo.cache_folder": str(tmp_path / str(n_parts)),
+        }
+        config = load_config(PAIR[1], {})
+        for key, value in overrides(data, **given).items():
+            if key != "components.tok2vec.model.embed.rows":
+                section, _, name = key.rpartition(".")
+                dot_to_object(config, section)[name] = value
+        text = config.to_str()
+        parts = [
+            jobs.compute_layers(text, k, n_parts) for k in reversed(range(n_parts))
+        ]
+        assert sum(parts) == sum(len(doc) for doc in make_docs())
+        assert sum(reads) == 5
+        reads.clear()
+        elmo = load_model_from_config(config.interpolate()).get_pipe("elmo")
+        outputs = elmo.predict(make_docs())
+        layers.append(np.concatenate([output.layers for output in outputs]))
+        assert reads == []  # all from the cache
+    for other in layers[1:]:
+        np.testing.assert_array_equal(layers[0], other)
 
 
 def test_unfrozen_bilm_is_trained_and_not_cached(data, here, tmp_path):

@@ -195,6 +195,17 @@ def test_tokenizers_that_are_not_there(tmp_path, monkeypatch, lang, tokenizer, m
     assert "\n" not in str(caught.value)
 
 
+def test_a_tokenizer_that_is_not_there_is_replaced(monkeypatch):
+    monkeypatch.setitem(sys.modules, "natto", None)
+    said = []
+    splitter = Splitter("ko").usable(said.append)
+    assert splitter == Splitter("ko", "spacy.Tokenizer.v1")
+    assert len(said) == 1 and "mecab" in said[0] and "\n" not in said[0]
+    for fine in (Splitter("en"), splitter, Splitter("ko", tokenized=True)):
+        assert fine.usable(said.append) == fine
+    assert len(said) == 1
+
+
 # Written once
 
 

@@ -91,7 +91,7 @@ def test_project_has_what_is_said_of_it(path):
 def test_table_of_commands_is_complete(path):
     commands = get_command(app).commands
     table = read_sections(path)[{README: "Commands", KOREAN: "명령"}[path]]
-    rows = re.findall(r"^\| `(\w+) ?(.*?)` \|", table, re.M)
+    _, *rows = re.findall(r"^\| `(\w+) ?(.*?)` \|", table, re.M)  # under a header
     assert sorted(name for name, _ in rows) == sorted(commands)
     for name, arguments in rows:
         known = {option for param in commands[name].params for option in param.opts}
@@ -114,14 +114,15 @@ def test_korean_has_the_same_parts():
             assert counts[0] == counts[1], f"{title}: {part}"
 
 
-def test_korean_names_the_same_code_and_numbers():
+def test_korean_names_the_same_code():
     for mine, (title, theirs) in pairs():
-        assert numbers(mine) == numbers(theirs), title
-        codes = [set(re.findall(r"`([^`\n]+)`", text)) for text in (mine, theirs)]
+        codes = [set(re.findall(r"`([^`]+)`", text)) for text in (mine, theirs)]
         assert codes[0] == codes[1], title
 
 
-def test_korean_tables_have_the_same_figures():
+def test_korean_has_the_same_figures():
+    measured = read_sections(README)["Measured"], read_sections(KOREAN)["측정 결과"]
+    assert numbers(measured[0]) == numbers(measured[1])
     ours, theirs = read_rows(README), read_rows(KOREAN)
     assert [len(row) for row in ours] == [len(row) for row in theirs]
     for mine, korean in zip(ours, theirs):

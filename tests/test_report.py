@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import spacy_elmo.report
 from spacy_elmo.cli import app
 from spacy_elmo.report import write_report
+from spacy_elmo.report.charts import LETTERS, in_lines
 from spacy_elmo.report.find import find_results
 from spacy_elmo.report.training import MAX_POINTS, thin
 from spacy_elmo.report.words import scaled
@@ -57,7 +58,12 @@ def specs(root):
 
 def cells(table):
     rows = [row.find("th") + row.find("td") for row in table.find("tr")]
-    return [[cell.text for cell in row] for row in rows]
+    return [[as_lines(cell) for cell in row] for row in rows]
+
+
+def as_lines(cell):
+    small = [part.text for part in cell.find("small")]
+    return "\n".join([cell.text.removesuffix("".join(small)), *small])
 
 
 def section(root, name):
@@ -99,6 +105,7 @@ def test_same_results_give_the_same_bytes(tmp_path):
     first, second = ((tmp_path / name).read_bytes() for name in ("1.html", "2.html"))
     assert first == second
     assert str(tmp_path).encode() not in first and b"\r" not in first
+    assert b"/home" not in first and b"run/model-best" in first
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -157,25 +164,28 @@ def test_comparison_table_has_the_numbers_of_the_file(tmp_path):
     for row, variant in zip(rows[1:], full):
         assert row[0] == variant["label"] and len(row) == len(rows[0])
         for place, metric in enumerate(("tag_acc", "dep_las", "ents_f")):
-            mean, spread = map(float, row[1 + 2 * place].split(" ± "))
+            score, *below = row[1 + place].split("\n")
+            mean, spread = map(float, score.split(" ± "))
             values = np.array(variant["scores"][metric]["values"])
             assert abs(mean - 100 * values.mean()) < 0.006
             assert abs(spread - 100 * values.std()) < 0.006
             reduced = variant["error_reduction"][metric]
-            shown = row[2 + 2 * place]
             if reduced is None:
-                assert shown == "–"
+                assert below == []
             else:
-                assert abs(float(shown.split()[0]) - 100 * reduced) < 0.06
+                percent, _, word = below[0].split()
+                assert abs(float(percent) - 100 * reduced) < 0.06
+                assert word == "fewer"
         assert row[-1] == f"{variant['words_per_second']:,}"
 
 
 def test_more_errors_than_the_baseline_are_shown_as_such(tmp_path):
     data = samples.compare()
-    data["variants"][-1]["error_reduction"]["tag_acc"] = -0.123
+    data["variants"][-1]["error_reduction"].update(tag_acc=-0.123, dep_las=-0.0001)
     samples.write(tmp_path / "c.json", data)
     rows = cells(section(read(tmp_path), "compare").find("table")[0])
-    assert rows[-1][2] == "−12.3 %"
+    assert rows[-1][1].endswith("\n12.3 % more")
+    assert rows[-1][2].endswith("\n0.0 % more")
 
 
 def test_scores_on_test_data_have_a_table_of_their_own(tmp_path):
@@ -191,10 +201,20 @@ def test_scores_on_test_data_have_a_table_of_their_own(tmp_path):
     dev, test = map(cells, section(root, "compare").find("table")[:2])
     assert dev[0] == test[0] and [row[0] for row in dev] == [row[0] for row in test]
     for row, other in zip(dev[1:], test[1:]):
-        assert float(other[1]) == pytest.approx(float(row[1].split()[0]) / 2, abs=0.01)
-        assert other[2] == "50.0 %" and other[4] == "–"
+        score, below = other[1].split("\n")
+        assert float(score) == pytest.approx(float(row[1].split()[0]) / 2, abs=0.01)
+        assert below == "50.0 % fewer" and "\n" not in other[2]
     (keys,) = root.find("dl", **{"class": "keys"})
-    assert "50 % Tags: ELMo at input and output" in keys.text
+    assert "50 % Tags Sample treebank: ELMo at input and output" in keys.text
+
+
+@pytest.mark.parametrize("name", ["", "x", "ELMo, learned mix, lambda 0.001", "a" * 99])
+def test_names_are_cut_into_lines_of_about_the_same_length(name):
+    lines = in_lines(name)
+    assert "".join(lines).replace(" ", "") == name.replace(" ", "")
+    assert max(map(len, lines)) <= LETTERS
+    if name.startswith("ELMo"):
+        assert lines == ["ELMo, learned", "mix, lambda 0.001"]
 
 
 def test_learned_shares_fill_each_bar(tmp_path):
@@ -216,7 +236,7 @@ def test_learned_shares_fill_each_bar(tmp_path):
         [share for mix in mixes for share in mix["s"]], rel=1e-5
     )
     for row, following in zip(parts, parts[1:]):
-        if following["start"] != 0:
+        if following["rest"]:
             assert following["start"] == row["end"]
         else:
             assert row["end"] == pytest.approx(1.0)
@@ -229,8 +249,8 @@ def test_summary_tells_the_best(tmp_path):
     assert "212.4 forward 213.9, backward 210.9" in text
     assert "layer 1 pos: 93.7 % right; most frequent tag: 86.1 %" in text
     assert "layer 2 senses: 61.1 % right" in text
-    assert "Tags: ELMo at input and output" in text
-    assert "88 % Korean words: layer 2; most frequent sense 42 %" in text
+    assert "Entities F Sample treebank: ELMo at input and output" in text
+    assert "88 % Korean words, layer 2; most frequent sense 42 %" in text
 
 
 def test_perplexities_are_those_of_the_text_and_of_the_best_evaluation(tmp_path):

@@ -11,7 +11,7 @@ from html_tree import parse
 from spacy_elmo.report import write_report
 from spacy_elmo.report.page import read_part
 
-N_CHARTS = 4 + 2 + 2 + 2 + 2 + 2  # log, probe, scores, mixes, words of two languages
+N_CHARTS = 4 + 2 + 2 + 3 + 2 + 2  # log, probe, scores, mixes, words of two languages
 ENGLISH, KOREAN = (f"#senses article:nth-of-type({number})" for number in (1, 2))
 WIDTH = "() => document.documentElement.scrollWidth"
 

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Optional
 
+from wasabi import msg
+
 if TYPE_CHECKING:
     from ..bilm import BiLM
     from ..pretrain.tokenize import Splitter
@@ -33,8 +35,10 @@ def splitter_for(
     from ..pretrain.tokenize import Splitter
 
     known = bilm.config.training
-    return Splitter(
+    same = lang in (None, known.get("lang"))
+    splitter = Splitter(
         lang or known.get("lang") or "xx",
-        tokenizer or (known.get("tokenizer") if lang is None else None),
+        tokenizer or (known.get("tokenizer") if same else None),
         tokenized,
     )
+    return splitter.usable(msg.info)

@@ -94,6 +94,8 @@ def open_corpus(
     settings = config.corpus
     folder = Path(settings.folder) if settings.folder else output / "corpus"
     splitter = Splitter(settings.lang, settings.tokenizer, settings.tokenized)
+    splitter = splitter.usable(tell)
+    settings.tokenizer = splitter.tokenizer  # the model is to know it
 
     def build() -> Corpus:
         corpus, new = build_corpus(

@@ -6,7 +6,17 @@ from hashlib import blake2b
 from itertools import chain, islice
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Deque, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    Any,
+    Callable,
+    Deque,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 import numpy as np
 import spacy
@@ -19,8 +29,13 @@ from .text import BLOCK, has_documents, kind_of, open_file, read_parts
 
 CHUNK_CHARACTERS = 2**19
 FEW_CHUNKS = 16
+RULES = "spacy.Tokenizer.v1"
 PARAGRAPHS = 20  # that stand for a document where a text does not show any
 ENDS = frozenset(Sentencizer.default_punct_chars)
+
+
+class MissingTokenizer(ValueError):
+    """A tokenizer that cannot be used because something is not installed."""
 
 
 class Splitter(NamedTuple):
@@ -51,13 +66,26 @@ class Splitter(NamedTuple):
                 "expected one such as 'spacy.Tokenizer.v1'"
             )
         try:
-            return spacy.blank(self.lang, config=config)
+            nlp = spacy.blank(self.lang, config=config)
+            nlp.make_doc("a")  # some tokenizers start what they need when they are used
+            return nlp
         except ImportError as error:
-            raise ValueError(
+            raise MissingTokenizer(
                 f"the tokenizer of '{self.lang}' needs another package "
                 f"({str(error).strip().splitlines()[0]}); install it, or set "
-                "corpus.tokenizer to 'spacy.Tokenizer.v1'"
+                f"corpus.tokenizer to '{RULES}'"
             ) from None
+
+    def usable(self, say: Callable[[str], None]) -> "Splitter":
+        """RETURNS (Splitter): This one, or where the language's own tokenizer lacks a
+        package, as Korean's does without mecab, one that splits by rules."""
+        if self.tokenizer is None and not self.tokenized:
+            try:
+                self.load()
+            except MissingTokenizer as error:
+                say(f"Words are split by the rules of {RULES}, because {error}")
+                return self._replace(tokenizer=RULES)
+        return self
 
 
 class Chunk(NamedTuple):

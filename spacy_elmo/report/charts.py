@@ -24,7 +24,7 @@ CHANNELS: Dict[str, Sequence[Any]] = {
     "shape": SHAPES,
     "strokeDash": DASHES,
 }
-LETTERS = 28  # of a line of a name, so that it fits on a phone
+LETTERS = 24  # of a line of a name, so that it fits on a phone
 INK, SOFT, GRID = "var(--ink)", "var(--soft)", "var(--line)"
 
 CONFIG: Spec = {
@@ -104,7 +104,7 @@ def series(names: Sequence[str], *, points: bool) -> Dict[str, Spec]:
     otherwise dashes."""
     # By the width of the page; that of the chart changes while a legend is laid out.
     room = "containerSize()[0] + 0 * width - 36"
-    texts = {name: wrap(name, LETTERS) or [""] for name in names}
+    texts = {name: in_lines(name) for name in names}
     longest = max(_width(line) for lines in texts.values() for line in lines)
     legend = {
         "columns": {"expr": f"max(1, floor(({room}) / {longest + 40}))"},
@@ -122,6 +122,17 @@ def series(names: Sequence[str], *, points: bool) -> Dict[str, Spec]:
             "legend": legend if len(names) > 1 else None,
         }
     return encoding
+
+
+def in_lines(name: str) -> List[str]:
+    """RETURNS (List[str]): As few lines as fit on a phone, of about the same length."""
+    most = LETTERS // 2 if _width(name) > 10 * len(name) else LETTERS
+    shortest = wrap(name, most) or [""]
+    for width in range(1, most):
+        lines = wrap(name, width)
+        if len(lines) == len(shortest):
+            return lines
+    return shortest
 
 
 def _width(name: str) -> int:

@@ -11,6 +11,7 @@ from .figures import (
     Choice,
     Figure,
     Group,
+    Pair,
     Table,
     counted,
     number,
@@ -50,8 +51,7 @@ def compare(found: Found[Compare], place: int) -> Group:
         figures.append(_against_data(data, metric))
     figures += [_mixes(variant) for variant in data.full if variant.mixes]
     seeds = max(len(variant.seeds) for variant in data.variants)
-    note = "Scores in percent"
-    note += f": mean ± spread of {counted(seeds, 'seed')}." if seeds else "."
+    note = f"Mean ± spread of {counted(seeds, 'seed')}." if seeds else ""
     choice = metric if len(options) > 1 else None
     tables = {"Scores": comparison_table(data)}
     if any(variant.test_scores for variant in data.full):
@@ -61,9 +61,7 @@ def compare(found: Found[Compare], place: int) -> Group:
 
 
 def comparison_table(data: Compare, *, test: bool = False) -> Table:
-    columns = ["variant"]
-    for metric in data.metrics:
-        columns += [metric_label(metric), "errors reduced"]
+    columns = ["variant", *map(metric_label, data.metrics)]
     speed = any(variant.words_per_second for variant in data.full)
     rows: List[List[Cell]] = []
     for variant in data.full:
@@ -72,11 +70,18 @@ def comparison_table(data: Compare, *, test: bool = False) -> Table:
         if test:
             scores, reductions = variant.test_scores, variant.test_error_reduction
         for metric in data.metrics:
-            row.append(score_text(scores.get(metric)))
-            row.append(percent(reductions.get(metric)))
+            score = score_text(scores.get(metric))
+            row.append(Pair(score, fewer(reductions.get(metric))))
         rows.append(row + [number(variant.words_per_second)] * speed)
     columns += ["words per second"] * speed
     return Table(columns, rows, len(columns) - 1)
+
+
+def fewer(reduction: Optional[float]) -> str:
+    """RETURNS (str): How many errors fewer, or more; empty if that is not known."""
+    if reduction is None:
+        return ""
+    return percent(abs(reduction)) + (" more" if reduction < 0 else " fewer")
 
 
 def score_text(score: Optional[Score]) -> str:
@@ -182,6 +187,7 @@ def _mixes(variant: Variant) -> Figure:
                     "text": f"{share:.2f}",
                     "start": finite(ends[layer]),
                     "end": finite(ends[layer + 1]),
+                    "rest": layer > 0,
                 }
             )
         shares = [f"{share:.3f}" for share in mix.s]
@@ -192,7 +198,7 @@ def _mixes(variant: Variant) -> Figure:
         for mix in variant.mixes
     ]
     return Figure(
-        f"Learned mix: {variant.title}",
+        f"Layers in the mix: {variant.title}",
         f"Share s of each layer, the lowest first: {'; '.join(parts)}.",
         stacked(rows, layers),
         Table(["task", *layers, "gamma"], cells, n_layers + 1),

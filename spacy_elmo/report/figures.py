@@ -20,7 +20,14 @@ class Marked(NamedTuple):
     lang: str = ""
 
 
-Cell = Union[str, Marked]
+class Pair(NamedTuple):
+    """A number, and one in small below it."""
+
+    main: str
+    below: str
+
+
+Cell = Union[str, Marked, Pair]
 
 
 class Table(NamedTuple):
@@ -77,14 +84,15 @@ def percent(share: Optional[float], digits: int = 1) -> str:
     """RETURNS (str): 0.5 as "50.0 %"."""
     if share is None or not math.isfinite(share):
         return MISSING
-    return f"{100 * share:.{digits}f}{SPACE}%".replace("-", MINUS)
+    return f"{number(100 * share, digits)}{SPACE}%"
 
 
 def number(value: Optional[float], digits: int = 0) -> str:
     """RETURNS (str): With commas between thousands."""
     if value is None or not math.isfinite(value):
         return MISSING
-    return f"{value:,.{digits}f}".replace("-", MINUS)
+    rounded = round(value, digits) + 0.0  # no minus before a zero
+    return f"{rounded:,.{digits}f}".replace("-", MINUS)
 
 
 def perplexity(value: float) -> str:

@@ -1,5 +1,6 @@
 """The section on what each layer knows."""
 
+import re
 from typing import List
 
 from .charts import COLORS, finite
@@ -13,7 +14,9 @@ BASELINE = "var(--other)"
 
 def probe(found: Found[Probe]) -> Group:
     figures = [_figure(task) for task in found.data.tasks]
-    note = f"Vectors of {found.data.bilm}." if found.data.bilm else ""
+    # The end of its path: the rest is of one machine.
+    bilm = "/".join(re.split(r"[\\/]", found.data.bilm)[-2:])
+    note = f"Vectors of {bilm}." if bilm else ""
     return Group(found.name, found.file, note, figures=figures)
 
 

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from ..about import __version__
 from .charts import CONFIG, Spec
 from .comparison import compare
-from .figures import Figure, Group, Marked, Table, language_of
+from .figures import Figure, Group, Table, language_of
 from .find import Results
 from .layers import probe
 from .summary import summary
@@ -75,8 +75,8 @@ def sections(results: Results) -> List[Section]:
             "compare",
             "Comparison",
             "With and without ELMo",
-            "The same data, seeds and budget. Errors reduced: how many of the "
-            "baseline's errors are gone.",
+            "The same data, seeds and budget. Scores in percent, below them how many "
+            "errors there are fewer, or more, than the baseline's.",
             [compare(found, n) for n, found in enumerate(results.compare)],
         ),
         Section(
@@ -139,7 +139,7 @@ def make_page(results: Results, title: str, bundle: str) -> str:
         charts=charts,
         config=CONFIG,
         as_script=as_script,
-        is_marked=lambda cell: isinstance(cell, Marked),
+        kind_of=lambda cell: type(cell).__name__,
         language_of=language_of,
         style=Markup("\n".join(map(read_part, STYLES))),
         script=Markup(read_part("page.js")),

@@ -1,18 +1,17 @@
 """Charts with a row for each thing and its name above it, so that a long name needs no
 room at the side."""
 
-from textwrap import wrap
 from typing import Any, List, Sequence
 
 from .charts import (
     COLORS,
     GRID,
     INK,
-    LETTERS,
     POINT,
     Rows,
     Spec,
     chart,
+    in_lines,
     param,
     percent_axis,
     series,
@@ -59,7 +58,7 @@ def dots(rows: Rows, seeds: Rows, names: Sequence[str], metric: Choice) -> Spec:
     """
     look = series(names, points=True)
     color, shape = ({**look[key], "legend": None} for key in ("color", "shape"))
-    scale = {"zero": False, "nice": True}
+    scale = {"zero": False, "nice": False, "padding": 14}
     x = {**_quantity(), "scale": scale, "axis": percent_axis(tickCount=5, offset=8)}
     y = {**_row(rows), "bandPosition": 0.5}
     tooltip = [
@@ -104,7 +103,8 @@ def dots(rows: Rows, seeds: Rows, names: Sequence[str], metric: Choice) -> Spec:
 def stacked(rows: Rows, names: Sequence[str]) -> Spec:
     """Shares that make up one together.
 
-    rows (Rows): row, label, right, series, value, text, start, end (of the part).
+    rows (Rows): row, label, right, series, value, text, start, end (of the part), rest
+        (whether it is not the first part of its row).
     """
     color = {
         "field": "series",
@@ -156,11 +156,11 @@ def _chart(layers: List[Spec], rows: Rows, bold: str = "false", **parts: Any) ->
     bold (str): Test for rows whose texts are set so.
     """
     for row in rows:
-        row["lines"] = wrap(row["label"], LETTERS) or [""]
+        row["lines"] = in_lines(row["label"])
     weight = {"expr": f"{bold} ? 'bold' : 'normal'"}
     y = {**_row(rows), "bandPosition": 0}
     # The parts of a row share its name.
-    once = [{"filter": "!datum.start"}]
+    once = [{"filter": "!datum.rest"}]
 
     def text(x: Any, field: str, align: str) -> Spec:
         mark = {"type": "text", "baseline": "top", "fontSize": 13, "fill": INK}
@@ -178,7 +178,7 @@ def _chart(layers: List[Spec], rows: Rows, bold: str = "false", **parts: Any) ->
 
 
 def _lines(rows: Rows) -> int:
-    return max(len(wrap(row["label"], LETTERS)) for row in rows)
+    return max(len(in_lines(row["label"])) for row in rows)
 
 
 def _gap(rows: Rows) -> int:

@@ -12,6 +12,8 @@ from .words import best_layer, mean_accuracies
 
 
 class Key(NamedTuple):
+    """value (str): Empty in a note on those before it."""
+
     value: str
     note: str
 
@@ -65,13 +67,14 @@ def _errors(results: Results) -> List[Key]:
     keys = []
     for found in results.compare:
         best = max(found.data.full, key=_mean_reduction)
-        note = f": {best.title}"
-        for metric in found.data.metrics:
-            known = best.test_error_reduction or best.error_reduction
-            reduction = known.get(metric)
-            if reduction is not None:
-                keys.append(Key(percent(reduction, 0), metric_label(metric) + note))
-                note = ", the same variant"
+        known = best.test_error_reduction or best.error_reduction
+        reductions = [
+            Key(percent(reduction, 0), metric_label(metric))
+            for metric in found.data.metrics
+            if (reduction := known.get(metric)) is not None
+        ]
+        if reductions:
+            keys += [*reductions, Key("", f"{found.name}: {best.title}")]
     return keys
 
 
@@ -86,6 +89,6 @@ def _senses(results: Results) -> List[Key]:
         layer = best_layer(found.data)
         value = percent(mean_accuracies(found.data)[layer], 0)
         majority = percent(fmean(word.majority for word in found.data.words), 0)
-        note = f"{found.name}: {layer_label(layer)}; most frequent sense {majority}"
+        note = f"{found.name}, {layer_label(layer)}; most frequent sense {majority}"
         keys.append(Key(value, note))
     return keys
