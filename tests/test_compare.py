@@ -342,7 +342,8 @@ def test_layers_are_the_same_for_any_number_of_processes(data, tmp_path, monkeyp
         np.testing.assert_array_equal(layers[0], other)
 
 
-def test_unfrozen_bilm_is_trained_and_not_cached(data, here, tmp_path):
+def test_unfrozen_bilm_is_trained_and_not_cached(data, here, tmp_path, monkeypatch):
+    monkeypatch.delitem(JOBS, "layers")
     wanted = {"variants": ["mix-1"], "seeds": [0], "shares": [1.0]}
     compare(data, tmp_path, wanted, **{"components.elmo.frozen": False})
     nlp = spacy.load(tmp_path / "models" / "mix-1-1-0")

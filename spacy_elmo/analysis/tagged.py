@@ -34,7 +34,7 @@ def _read_conllu(path: Path) -> Iterator[Tagged]:
     with path.open(encoding="utf-8") as file:
         try:
             for number, line in enumerate(file, 1):
-                line = line.rstrip("\r\n")
+                line = line.rstrip("\n")
                 if line.startswith("#"):
                     continue
                 if not line.strip():

@@ -13,8 +13,9 @@ def to_markdown(compared: Row) -> str:
     seeds = ", ".join(str(seed) for seed in full[0]["seeds"])
     parts = [
         f"# {compared['title']}",
-        f"{compared['task']}; dev data; means over seeds {seeds} in percent, ± standard"
-        " deviation. In brackets: errors fewer than the baseline's, in percent.",
+        f"{compared['task']}. Dev data; means over seeds {seeds} in percent, ± standard"
+        " deviation. In brackets: errors fewer than the baseline's, in percent. Speed:"
+        " of predicting, with one thread.",
         score_table(full, metrics),
     ]
     if "test_scores" in full[0]:
