@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import spacy
 from analysis import cosines, make_bilm, read_json, save
+from manylangs_models import write_model
 from test_cli import call, text
 
 from spacy_elmo.analysis.senses import (
@@ -16,6 +17,7 @@ from spacy_elmo.analysis.senses import (
     plane,
     read_occurrences,
 )
+from spacy_elmo.bilm.sources import load_bilm, save_bilm
 
 LINES = [
     ("bat", "club", "He swung the bat and missed."),
@@ -165,10 +167,7 @@ def test_each_word_by_itself(bilm):
     bat, ring = found["words"]
     assert (bat["word"], ring["word"]) == ("bat", "ring")
     assert (bat["majority"], ring["majority"]) == (0.75, 0.5)
-    assert [o["sense"] for o in bat["occurrences"]] == ["animal"] * 2 + [
-        "club",
-        "animal",
-    ]
+    assert [o["sense"] for o in bat["occurrences"]] == ["club", *["animal"] * 3]
     alone = map_senses(bilm, nlp, OCCURRENCES[:4])
     assert alone["words"] == [bat]
     shuffled = map_senses(bilm, nlp, [OCCURRENCES[k] for k in (4, 0, 1, 5, 2, 3)])
@@ -221,6 +220,26 @@ def test_command(bilm, source, tmp_path):
     shown = " ".join(f"{layer['accuracy']:.0%}" for layer in bat["layers"])
     assert f"bat 4 75% {shown}" in text(done)
     assert "mean of words 6 62.5%" in text(done)
+
+
+@pytest.mark.parametrize("kind", ["hdf5", "manylangs"])
+def test_command_takes_other_kinds_of_bilm(bilm, tmp_path, kind):
+    folder = tmp_path / "source"
+    if kind == "hdf5":
+        save_bilm(bilm, folder, "hdf5")
+    else:
+        write_model(folder)
+    path, out = write(tmp_path / "en.jsonl"), tmp_path / "out.json"
+    done = call("senses", folder, path, "--lang", "en", "--output", out)
+    assert done.exit_code == 0, done.output
+    loaded = load_bilm(folder)
+    bat = read_json(out)["words"][0]
+    assert [layer["layer"] for layer in bat["layers"]] == ["0", "1", "2", "mix"]
+    vectors = occurrence_vectors(loaded, spacy.blank("en"), OCCURRENCES[:4])
+    for number, layer in enumerate(bat["layers"]):
+        np.testing.assert_allclose(
+            layer["points"], plane(vectors[:, number]), atol=1e-3
+        )
 
 
 def test_command_reads_korean_with_what_is_installed(tmp_path):

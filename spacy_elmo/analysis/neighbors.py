@@ -165,7 +165,7 @@ def _near_words(
     index: Index, query: Query, vector: np.ndarray, static: Optional[Vocab], top: int
 ) -> List[Dict[str, Any]]:
     """vector (np.ndarray): The word in layer 0, (width,).
-    RETURNS (List[Dict[str, Any]]): None if the word has no static vector.
+    RETURNS (List[Dict[str, Any]]): Empty if the word has no static vector.
     """
     word = query.words[query.position]
     if static is not None:
