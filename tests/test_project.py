@@ -24,6 +24,7 @@ SMALL = {
     "few_shares": "1",
     "n_process": 1,
     "max_steps": 2,
+    "ner_steps": 2,
     "eval_frequency": 2,
 }
 

@@ -28,7 +28,8 @@ COMMANDS = [b for b in read_blocks(README, "bash") if not is_installation(b)]
 # given twice, the last counts), and what it must leave behind.
 SHORT = {
     "python -m spacy project run pretrain": "--vars.minutes 0.01",
-    "python -m spacy project run train": "--vars.max_steps 2 --vars.eval_frequency 2",
+    "python -m spacy project run train": "--vars.max_steps 2 --vars.ner_steps 2"
+    " --vars.eval_frequency 2",
     "python -m spacy elmo pretrain": "--training.max_steps 2",
     "python -m spacy train": "--training.max_steps 2 --training.eval_frequency 2",
     "torchrun": "--training.max_steps 2",
