@@ -23,7 +23,6 @@ from typer.testing import CliRunner
 import spacy_elmo.compare.run
 from spacy_elmo import load_bilm
 from spacy_elmo.cli import app
-from spacy_elmo.cli.info import find_mixes
 from spacy_elmo.compare import jobs
 from spacy_elmo.compare.data import choose, digest_of, read_docs
 from spacy_elmo.compare.jobs import JOBS
@@ -31,6 +30,7 @@ from spacy_elmo.compare.options import Options
 from spacy_elmo.compare.plan import Pair
 from spacy_elmo.compare.run import Comparison
 from spacy_elmo.compare.workers import Job, Workers
+from spacy_elmo.mix import find_mixes
 
 CONFIGS = Path(__file__).parents[1] / "configs"
 PAIR = (CONFIGS / "ner_baseline.cfg", CONFIGS / "ner_elmo.cfg")

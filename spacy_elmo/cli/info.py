@@ -1,5 +1,5 @@
 from pathlib import Path
-from typing import TYPE_CHECKING, Iterator, List, Tuple
+from typing import TYPE_CHECKING
 
 from typer import Argument
 from wasabi import msg
@@ -72,6 +72,7 @@ def print_bilm(title: str, bilm: "BiLM") -> None:
 def print_pipeline(title: str, nlp: "Language") -> None:
     from ..component import Elmo
     from ..elmo_model import get_shim
+    from ..mix import find_mixes
 
     components = [(n, pipe) for n, pipe in nlp.components if isinstance(pipe, Elmo)]
     mixes = list(find_mixes(nlp))
@@ -88,24 +89,3 @@ def print_pipeline(title: str, nlp: "Language") -> None:
         for task, shares, gamma in mixes
     ]
     msg.table(rows, header=("task", "s_j", "gamma"), divider=True)
-
-
-def find_mixes(nlp: "Language") -> Iterator[Tuple[str, List[float], float]]:
-    """YIELDS: The name of a task, its s_j and its gamma, for each mix of a pipeline. A
-    component with ELMo in two places has two."""
-    from thinc.api import Model
-
-    from ..mix import NAME, get_mix
-
-    for name, pipe in nlp.components:
-        model = getattr(pipe, "model", None)
-        if not isinstance(model, Model):
-            continue
-        places = {}
-        for node in model.walk():
-            for place in ("input", "output"):
-                if node.has_ref(f"{place}_mix"):
-                    places[node.get_ref(f"{place}_mix").id] = f"{name} ({place})"
-        for node in model.walk():
-            if node.name == NAME:
-                yield (places.get(node.id, name), *get_mix(node))
