@@ -9,11 +9,9 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..bilm import BiLM
-from ..pretrain.tokenize import Splitter
 from .features import ROUNDING, embed_stream, layer_names, unit, with_mix
 
 FIELDS = {"word": str, "sense": str, "text": str, "start": int, "end": int}
-PLAIN_TOKENIZER = "spacy.Tokenizer.v1"
 
 
 class Occurrence(NamedTuple):
@@ -61,17 +59,6 @@ def _occurrence(record: Any, where: str) -> Occurrence:
             f"text of {len(occurrence.text)}; expected a part of it"
         )
     return occurrence
-
-
-def load_tokenizer(splitter: Splitter) -> Language:
-    """RETURNS (Language): With the tokenizer asked for, or else the language's own, or
-    if that needs something that is not installed the plain one."""
-    try:
-        return splitter.load()
-    except ValueError:
-        if splitter.tokenizer is not None:
-            raise
-        return splitter._replace(tokenizer=PLAIN_TOKENIZER).load()
 
 
 def occurrence_vectors(

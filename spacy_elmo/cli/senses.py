@@ -29,7 +29,7 @@ def senses_cli(
     beside the share of the most frequent sense, and a map in two dimensions.
     """
     from ..analysis.output import write_json
-    from ..analysis.senses import load_tokenizer, map_senses, read_occurrences
+    from ..analysis.senses import map_senses, read_occurrences
     from ..bilm.errors import SourceError
     from .reading import load_on, splitter_for
 
@@ -37,7 +37,7 @@ def senses_cli(
         occurrences = read_occurrences(path)
         bilm = load_on(gpu_id, source)
         splitter = splitter_for(bilm, lang, tokenizer, False)
-        found = map_senses(bilm, load_tokenizer(splitter), occurrences)
+        found = map_senses(bilm, splitter.load(), occurrences)
         if output is not None:
             head = {
                 "kind": "senses",
