@@ -7,6 +7,7 @@ from wasabi import msg
 
 from . import app
 from .pretrain import OVERRIDES, say
+from .reading import GPU_ID
 
 ValueT = TypeVar("ValueT")
 
@@ -34,7 +35,7 @@ def compare_cli(
     keep: str = Option(
         "first", "--keep", help="Trained pipelines: all, first (seed) or none"
     ),
-    gpu_id: int = Option(-1, "--gpu-id", "-g", help="A GPU; -1 for the CPU"),
+    gpu_id: int = GPU_ID,
 ) -> None:
     """Train a pipeline without ELMo and with it in several ways, and compare.
 

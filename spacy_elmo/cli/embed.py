@@ -1,10 +1,11 @@
 from pathlib import Path
 from typing import Optional
 
-from typer import Argument, Option
+from typer import Argument
 from wasabi import msg
 
 from . import app
+from .reading import GPU_ID, LANG, TOKENIZED, TOKENIZER
 
 
 @app.command("embed")
@@ -12,16 +13,10 @@ def embed_cli(
     source: Path = Argument(..., help="A biLM of any kind"),
     text: str = Argument(..., help="A file, a folder or a pattern"),
     out: Path = Argument(..., help="The .hdf5 or .parquet file to write"),
-    tokenized: bool = Option(
-        False, "--tokenized", help="A sentence a line, words parted by spaces"
-    ),
-    lang: Optional[str] = Option(
-        None, "--lang", help="Whose tokenizer; by default, what the biLM was trained on"
-    ),
-    tokenizer: Optional[str] = Option(
-        None, "--tokenizer", help="A registered tokenizer, such as spacy.Tokenizer.v1"
-    ),
-    gpu_id: int = Option(-1, "--gpu-id", "-g", help="A GPU; -1 for the CPU"),
+    tokenized: bool = TOKENIZED,
+    lang: Optional[str] = LANG,
+    tokenizer: Optional[str] = TOKENIZER,
+    gpu_id: int = GPU_ID,
 ) -> None:
     """Write the vectors of a text: all layers of every token of every sentence.
 

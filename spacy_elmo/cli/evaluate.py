@@ -5,6 +5,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from . import app
+from .reading import GPU_ID, LANG, TOKENIZED, TOKENIZER
 
 
 @app.command("evaluate")
@@ -13,17 +14,11 @@ def evaluate_cli(
     texts: List[str] = Argument(..., metavar="TEXT...", help="Files or folders"),
     output: Optional[Path] = Option(None, "--output", "-o", help="JSON to write"),
     stream: bool = Option(False, "--stream", help="Carry states through the text"),
-    tokenized: bool = Option(
-        False, "--tokenized", help="A sentence a line, words parted by spaces"
-    ),
-    lang: Optional[str] = Option(
-        None, "--lang", help="Whose tokenizer; by default, what the biLM was trained on"
-    ),
-    tokenizer: Optional[str] = Option(
-        None, "--tokenizer", help="A registered tokenizer, such as spacy.Tokenizer.v1"
-    ),
+    tokenized: bool = TOKENIZED,
+    lang: Optional[str] = LANG,
+    tokenizer: Optional[str] = TOKENIZER,
     n_process: int = Option(1, "--n-process", help="For tokenising"),
-    gpu_id: int = Option(-1, "--gpu-id", "-g", help="A GPU; -1 for the CPU"),
+    gpu_id: int = GPU_ID,
 ) -> None:
     """Measure the perplexity of both directions on a text.
 

@@ -6,6 +6,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from . import app
+from .reading import GPU_ID, LANG, TOKENIZED, TOKENIZER
 
 CONTEXT = 10  # words printed on either side
 
@@ -43,18 +44,12 @@ def neighbors_cli(
         "--approximate",
         help="Search with usearch: faster from the second time on",
     ),
-    tokenized: bool = Option(
-        False, "--tokenized", help="A sentence a line, words parted by spaces"
-    ),
-    lang: Optional[str] = Option(
-        None, "--lang", help="Whose tokenizer; by default, what the biLM was trained on"
-    ),
-    tokenizer: Optional[str] = Option(
-        None, "--tokenizer", help="A registered tokenizer, such as spacy.Tokenizer.v1"
-    ),
+    tokenized: bool = TOKENIZED,
+    lang: Optional[str] = LANG,
+    tokenizer: Optional[str] = TOKENIZER,
     title: Optional[str] = Option(None, "--title", help="What to call the result"),
     output: Optional[Path] = Option(None, "--output", "-o", help="JSON to write"),
-    gpu_id: int = Option(-1, "--gpu-id", "-g", help="A GPU; -1 for the CPU"),
+    gpu_id: int = GPU_ID,
 ) -> None:
     """Find the tokens of a text that are nearest to a word in its context.
 

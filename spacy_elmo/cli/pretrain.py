@@ -5,6 +5,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from . import app
+from .reading import GPU_ID
 
 OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 
@@ -14,7 +15,7 @@ def pretrain_cli(
     ctx: typer.Context,
     config_path: Path = Argument(..., metavar="CONFIG", help="A pretraining config"),
     output: Path = Option(..., "--output", "-o", help="The folder to write"),
-    gpu_id: int = Option(-1, "--gpu-id", "-g", help="A GPU; -1 for the CPU"),
+    gpu_id: int = GPU_ID,
     resume: bool = Option(False, "--resume", "-r", help="Go on from a checkpoint"),
 ) -> None:
     """Train a biLM on raw text.

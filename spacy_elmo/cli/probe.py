@@ -6,6 +6,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from . import app
+from .reading import GPU_ID
 
 if TYPE_CHECKING:
     from ..analysis.features import Tell
@@ -50,7 +51,7 @@ def probe_cli(
     seed: int = Option(0, "--seed", help="Of the classifiers"),
     title: Optional[str] = Option(None, "--title", help="What to call the result"),
     output: Optional[Path] = Option(None, "--output", "-o", help="JSON to write"),
-    gpu_id: int = Option(-1, "--gpu-id", "-g", help="A GPU; -1 for the CPU"),
+    gpu_id: int = GPU_ID,
 ) -> None:
     """Measure what each layer alone knows of tags or senses.
 

@@ -3,11 +3,24 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Optional
 
+from typer import Option
 from wasabi import msg
 
 if TYPE_CHECKING:
     from ..bilm import BiLM
     from ..pretrain.tokenize import Splitter
+
+
+TOKENIZED = Option(
+    False, "--tokenized", help="A sentence a line, words parted by spaces"
+)
+LANG = Option(
+    None, "--lang", help="Whose tokenizer; by default, what the biLM was trained on"
+)
+TOKENIZER = Option(
+    None, "--tokenizer", help="A registered tokenizer, such as spacy.Tokenizer.v1"
+)
+GPU_ID = Option(-1, "--gpu-id", "-g", help="A GPU; -1 for the CPU")
 
 
 def load_on(gpu_id: int, source: Path) -> "BiLM":

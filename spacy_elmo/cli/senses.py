@@ -5,6 +5,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from . import app
+from .reading import GPU_ID, LANG, TOKENIZER
 
 
 @app.command("senses")
@@ -13,15 +14,11 @@ def senses_cli(
     path: Path = Argument(
         ..., metavar="FILE", help="JSON lines with word, sense, text, start, end"
     ),
-    lang: Optional[str] = Option(
-        None, "--lang", help="Whose tokenizer; by default, what the biLM was trained on"
-    ),
-    tokenizer: Optional[str] = Option(
-        None, "--tokenizer", help="A registered tokenizer, such as spacy.Tokenizer.v1"
-    ),
+    lang: Optional[str] = LANG,
+    tokenizer: Optional[str] = TOKENIZER,
     title: Optional[str] = Option(None, "--title", help="What to call the result"),
     output: Optional[Path] = Option(None, "--output", "-o", help="JSON to write"),
-    gpu_id: int = Option(-1, "--gpu-id", "-g", help="A GPU; -1 for the CPU"),
+    gpu_id: int = GPU_ID,
 ) -> None:
     """See whether occurrences of a word lie together by sense.
 
