@@ -176,6 +176,18 @@ def perplexity(train: np.ndarray, dev: np.ndarray, n_outcomes: int) -> float:
     return math.exp(-KneserNey(train, n_outcomes).log_probs(dev).mean())
 
 
+def read_curve(path: Path, floor: float) -> list[str]:
+    """RETURNS (list[str]): A line for each evaluation of a biLM."""
+    lines = []
+    for record in map(json.loads, path.read_text("utf8").splitlines()):
+        if record["type"] == "evaluation":
+            minutes, words = record["seconds"] / 60, record["words"] / 1e6
+            better = "  better than the trigram" if record["mean"] < floor else ""
+            line = f"{minutes:.1f} minutes  {words:.2f}M words  {record['mean']:.1f}"
+            lines.append(line + better)
+    return lines
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the perplexities as JSON; 1 if the input is bad."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -184,6 +196,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--max-words", type=int, default=10000, help="as vocab.max_words of a config")
     add("--min-count", type=int, default=2, help="as vocab.min_count")
     add("--vocab", type=Path, help="instead, the vocab.txt of a model")
+    add("--log", type=Path, help="log.jsonl of a pretraining, to print its curve too")
     args = parser.parse_args(arguments)
     try:
         corpus = Corpus(args.corpus)
@@ -194,10 +207,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not len(corpus.dev.tokens):
             raise ValueError(f"{args.corpus}: found no text that is held out")
         result: dict[str, Any] = measure(corpus, vocab).as_dict()
+        result["vocab"] = len(vocab)
+        if args.log is not None:
+            result["curve"] = read_curve(args.log, result["mean"])
     except (OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    print(json.dumps({**result, "vocab": len(vocab)}, indent=2))
+    print(json.dumps(result, indent=2))
     return 0
 
 

@@ -5,7 +5,7 @@ and compares them: first as a small table of cosines, then by asking which sente
 nearest to which.
 
     python examples/word_senses.py --word bank
-    python examples/word_senses.py --lang ko --word 눈 --bilm path/to/korean/bilm
+    python examples/word_senses.py --lang ko --word 눈
 """
 
 import argparse

@@ -22,7 +22,7 @@ def build_elmo_model_v1() -> ElmoModelT:
 def build_elmo_layers_v1(
     bilm: Optional[str] = None,
     frozen: bool = True,
-    segments: Literal["auto", "sentences", "windows"] = "auto",
+    segments: Literal["auto", "sentences", "punctuation", "windows"] = "auto",
     window: int = 256,
     overlap: int = 64,
     stateful: bool = False,

@@ -21,7 +21,8 @@ def ElmoModel(source: Optional[str], settings: Settings) -> ElmoModelT:
     """A model that reads docs and gives all layers of every token, zeros for
     whitespace. Its weights are read from the source when they are first needed.
 
-    source (Optional[str]): What load_bilm takes; None for the default biLM.
+    source (Optional[str]): What load_bilm takes; None for the bundled biLM of the
+        language.
     settings (Settings): How docs are read.
     """
     model: ElmoModelT = Model(
@@ -53,7 +54,10 @@ def get_settings(model: ElmoModelT) -> Settings:
 
 
 def init(model: ElmoModelT, X: Any = None, Y: Any = None) -> None:
-    config = get_shim(model).bilm.config
+    shim = get_shim(model)
+    if shim.lang is None and X:
+        shim.lang = X[0].lang_
+    config = shim.bilm.config
     model.set_dim("nO", config.width, force=True)
     model.set_dim("nL", config.lstm.n_layers + 1, force=True)
 

@@ -46,8 +46,9 @@ def make_elmo(
     """Make an `elmo` component.
 
     model (Model[List[Doc], Layers]): As in the default config.
-    bilm (Optional[str]): What load_bilm takes: a folder or file, read when the weights
-        are first needed, and never once they came with a saved pipeline.
+    bilm (Optional[str]): What load_bilm takes: a folder, a file or a bundled name, read
+        when the weights are first needed, and never once they came with a saved
+        pipeline. None for the bundled biLM of the pipeline's language.
     mix (Optional[List[float]]): The share of each layer in doc.tensor, from the token
         vectors to the top; None for a plain mean.
     surprisal (bool): Set doc._.elmo_surprisal too, for which the pipeline carries the
@@ -60,6 +61,7 @@ def make_elmo(
         store_layers, store_dtype, cache_layers, cache_memory_mb, cache_folder
     )
     get_shim(model).source = bilm
+    get_shim(model).lang = nlp.lang
     get_shim(model).keep_softmax = surprisal
     configure(model, settings)
     elmo = Elmo(nlp.vocab, model, name, mix=mix, storage=storage)

@@ -7,6 +7,7 @@ import numpy as np
 from spacy.attrs import IS_SPACE, ORTH, SENT_START
 from spacy.tokens import Doc
 
+from .punctuation import find_starts
 from .settings import Settings
 
 
@@ -46,7 +47,9 @@ def read_doc(doc: Doc, settings: Settings) -> Reading:
     """Cut a doc into segments."""
     n_words = len(doc) - int(doc.to_array(IS_SPACE).sum())
     begins = [0]
-    if settings.segments != "windows":
+    if settings.segments == "punctuation":
+        begins = _in_words(doc, find_starts(doc))
+    elif settings.segments != "windows":
         if doc.has_annotation("SENT_START"):
             begins = _sentences(doc)
         elif settings.segments == "sentences" and len(doc):
@@ -73,14 +76,19 @@ def reread_doc(doc: Doc, bounds: np.ndarray, stateful: bool) -> Optional[Reading
 
 def _sentences(doc: Doc) -> List[int]:
     """RETURNS (List[int]): Where sentences begin, counted in words."""
-    array = doc.to_array([SENT_START, IS_SPACE]).astype(np.int64)
-    starts, is_space = array[:, 0] == 1, array[:, 1] != 0
+    starts = np.flatnonzero(doc.to_array(SENT_START).astype(np.int64) == 1)
     if "sents" in doc.user_hooks:
-        starts[:] = False
-        starts[[sentence.start for sentence in doc.sents]] = True
-    starts[:1] = True
-    words_before = np.cumsum(~is_space) - ~is_space
-    return np.unique(words_before[starts]).tolist()
+        starts = np.array([sentence.start for sentence in doc.sents], dtype=np.int64)
+    return _in_words(doc, starts)
+
+
+def _in_words(doc: Doc, starts: np.ndarray) -> List[int]:
+    """RETURNS (List[int]): The first token, and these, counted in words."""
+    if not len(doc):
+        return [0]
+    is_word = doc.to_array(IS_SPACE) == 0
+    words_before = np.cumsum(is_word) - is_word
+    return np.unique(words_before[np.union1d(starts, [0]).astype(np.int64)]).tolist()
 
 
 def windows(n: int, size: int, overlap: int) -> np.ndarray:

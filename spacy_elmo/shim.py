@@ -13,9 +13,9 @@ from thinc.types import Floats3d
 
 from .arrays import to_array, to_tensor
 from .bilm import BiLM, load_bilm
+from .bilm.bundled import bundled_for
 from .bilm.fingerprint import fingerprint
 from .bilm.native import load_native_parts, native_parts
-from .default import default_bilm
 from .reader import read_docs_with_gradient
 from .segments import Reading
 from .settings import Settings
@@ -25,8 +25,9 @@ class BiLMShim(Shim):
     """Holds a biLM for a Thinc model.
 
     source (Optional[str]): Where to load the biLM from when it is first needed; None
-        for the default one. Not looked at if weights come from bytes.
+        for the bundled one of the language. Not looked at if weights come from bytes.
     frozen (bool): Never update the weights.
+    lang (Optional[str]): Of the texts; None for not known yet.
     keep_softmax (bool): Keep the output layer, which only probabilities need.
     """
 
@@ -34,6 +35,7 @@ class BiLMShim(Shim):
         super().__init__(None)
         self.source = source
         self.frozen = frozen
+        self.lang: Optional[str] = None
         self.keep_softmax = False
         self._fingerprint = ""
         self._updated = False
@@ -41,8 +43,7 @@ class BiLMShim(Shim):
     @property
     def bilm(self) -> BiLM:
         if self._model is None:
-            bilm = default_bilm() if self.source is None else load_bilm(self.source)
-            self._set(bilm)
+            self._set(load_bilm(self.source or bundled_for(self.lang or "en")))
         return self._model
 
     @property
@@ -136,6 +137,7 @@ class BiLMShim(Shim):
         other = BiLMShim(self.source, frozen=self.frozen)
         other._model = copy.deepcopy(self._model)
         other._fingerprint = self._fingerprint
+        other.lang = self.lang
         other.keep_softmax = self.keep_softmax
         return other
 

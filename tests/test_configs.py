@@ -15,18 +15,20 @@ from thinc.api import Config
 
 CONFIGS = Path(__file__).parents[1] / "configs"
 TASKS = {
+    "tagging": ["tagger"],
     "parsing": ["tagger", "morphologizer", "parser"],
     "ner": ["ner"],
     "textcat": ["textcat"],
     "spancat": ["spancat"],
 }
 METRICS = {
+    "tagging": ["tag_acc"],
     "parsing": ["tag_acc", "pos_acc", "dep_las"],
     "ner": ["ents_f"],
     "textcat": ["cats_macro_f"],
     "spancat": ["spans_sc_f"],
 }
-STEPS = {"parsing": 20, "ner": 25, "textcat": 8, "spancat": 80}
+STEPS = {"tagging": 20, "parsing": 20, "ner": 25, "textcat": 8, "spancat": 80}
 PLACES = ["input", "output", "both"]
 # A config and what is said on the command line.
 ALL = [(f"{task}_baseline", {}) for task in TASKS] + [

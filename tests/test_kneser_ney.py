@@ -149,6 +149,16 @@ def test_it_reads_what_the_evaluation_of_a_bilm_reads(corpus, capsys, tmp_path):
     assert kneser_ney.main([str(corpus.folder), "--vocab", str(path)]) == 0
     assert json.loads(capsys.readouterr().out) == found
 
+    log = tmp_path / "log.jsonl"
+    facts = {"type": "evaluation", "seconds": 90, "words": 2_000_000}
+    means = (found["mean"] + 1, found["mean"] - 1)
+    records = [{"type": "step"}, *({**facts, "mean": mean} for mean in means)]
+    log.write_text("\n".join(map(json.dumps, records)), "utf8")
+    kneser_ney.main([str(corpus.folder), "--max-words", "60", "--log", str(log)])
+    first, second = json.loads(capsys.readouterr().out)["curve"]
+    assert first == f"1.5 minutes  2.00M words  {means[0]:.1f}"
+    assert second.endswith(f"{means[1]:.1f}  better than the trigram")
+
 
 def test_both_directions_are_the_same_for_a_text_of_palindromes(tmp_path):
     lines = ["a b c b a", "b b", "a", "c a c", "a b c b a", "b a b"]

@@ -66,7 +66,7 @@ def test_all_skips_what_is_done_and_redoes_what_changed(project):
     assert set(done) == set(PROJECT["workflows"]["all"])
     results = project / "training" / "en"
     page = (results / "report.html").read_text("utf8")
-    for part in ("Tags and dependencies", "Named entities", "play", "perplexity"):
+    for part in ("Tags and dependencies", "Named entities", "play", "눈", "perplexity"):
         assert part in page
     for task, metric in (("parsing", "dep_las"), ("ner", "ents_f")):
         table = srsly.read_json(results / task / "compare.json")
@@ -79,7 +79,7 @@ def test_all_skips_what_is_done_and_redoes_what_changed(project):
     senses = project / "assets" / "senses" / "en.jsonl"
     lines = senses.read_text("utf8").splitlines(keepends=True)
     senses.write_text("".join(lines[:-1]), "utf8")
-    changed = {"perplexity", "find-neighbors", "map-senses"}
+    changed = {"perplexity", "find-neighbors", "map-senses", "map-bundled-senses"}
     assert set(run(project, "all")) == changed | {"list-text", "report"}
 
 
@@ -90,10 +90,14 @@ def test_another_text_is_pretrained_on_again(project):
     told = {"raw_text": "my.txt", "lang": "xx"}
     assert "pretrain-bilm" in run(project, "pretrain", **told)
     first = srsly.read_json(project / "training/xx/bilm/model-best/config.json")
-    assert first["training"]["lang"] == "xx"
+    assert first["training"]["lang"] == "xx" and first["lstm"]["n_layers"] == 2
     assert "pretrain-bilm" not in run(project, "pretrain", **told)
     text.write_text(prose + "\n\nOne more.\n", "utf8")
-    assert "pretrain-bilm" in run(project, "pretrain", **told)
+    assert "pretrain-bilm" in run(project, "pretrain", **told, lstm_dim=6, n_layers=1)
+    third = srsly.read_json(project / "training/xx/bilm/model-best/config.json")
+    assert third["lstm"]["dim"] == 6 and third["lstm"]["n_layers"] == 1
+    projection_dim = first["lstm"]["projection_dim"]
+    assert third["lstm"]["projection_dim"] == projection_dim
 
 
 def test_korean_pipelines_and_packages(project):

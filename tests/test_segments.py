@@ -8,6 +8,7 @@ import pytest
 import spacy
 from hypothesis import given
 from hypothesis import strategies as st
+from spacy.pipeline import Sentencizer
 from spacy.tokens import Doc
 
 from spacy_elmo.segments import windows
@@ -117,6 +118,25 @@ def test_sentences_are_read_where_boundaries_are_set(tiny, make_nlp, segments):
     doc = make_nlp("sentencizer", segments=segments)(TEXT)
     assert len(list(doc.sents)) == 4
     assert_layers(doc, slow_layers(tiny.bilm, doc, doc.sents))
+
+
+@pytest.mark.parametrize("ends", [".", "!?", "...", "\n", "다 .", '. "'])
+def test_punctuation_ends_sentences(tiny, make_nlp, ends):
+    """By the rule of the sentencizer, which pretraining cuts its text by."""
+    text = TEXT.replace(" . ", f" {ends} ")
+    doc = make_nlp(segments="punctuation")(text)
+    assert not doc.has_annotation("SENT_START")
+    sentences = Sentencizer()(doc.copy()).sents
+    assert_layers(doc, slow_layers(tiny.bilm, doc, sentences))
+
+
+def test_punctuation_takes_no_notice_of_sentences(make_nlp):
+    nlp = make_nlp(segments="punctuation")
+    doc = nlp.make_doc(TEXT)
+    for token in doc:
+        token.is_sent_start = token.i % 2 == 0
+    np.testing.assert_array_equal(nlp(doc).tensor, nlp(TEXT).tensor)
+    assert nlp("").tensor.shape == (0, 10)
 
 
 def test_windows_take_no_notice_of_sentences(tiny, make_nlp):

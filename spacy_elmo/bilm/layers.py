@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from .convolution import convolve_max, same_end
 from .devices import to_device
 
 
@@ -88,10 +89,25 @@ class CharCNN(nn.Module):
 
     def forward(self, *groups: Tensor) -> Tensor:
         """groups (Tensor): The ids, in one piece or in several of different length."""
-        x = torch.cat([self.convolve(ids) for ids in groups])
+        groups = tuple(to_device(ids, self.embedding.device) for ids in groups)
+        if self._in_one(groups):
+            found = convolve_max(self.embedding, list(self.weights), groups)
+            x = self.activation(found + torch.cat(list(self.biases)))
+        else:
+            x = torch.cat([self.convolve(ids) for ids in groups])
         for highway in self.highways:
             x = highway(x)
         return x
+
+    def _in_one(self, groups: Sequence[Tensor]) -> bool:
+        """Whether training can have the convolutions in one: not in a shorter type,
+        which only torch's own operations know of, nor with words that fill their row.
+        """
+        return (
+            torch.is_grad_enabled()
+            and not torch.is_autocast_enabled(self.embedding.device.type)
+            and all(same_end(ids, self.widest) for ids in groups)
+        )
 
     def convolve(self, ids: Tensor) -> Tensor:
         n_words, length = ids.shape

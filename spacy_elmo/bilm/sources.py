@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Union
 
+from .bundled import bundled_names, find_bundled
 from .errors import SourceError
 from .hdf5 import find_hdf5, load_hdf5, save_hdf5
 from .inference import PRECISIONS
@@ -20,7 +21,7 @@ def load_bilm(
 
     source (Union[str, Path]): A native biLM folder; a folder with options.json and
         weights.hdf5, or with *_options.json and *_weights.hdf5, or either of the two
-        files; or an ELMoForManyLangs folder.
+        files; an ELMoForManyLangs folder; or the name of a bundled biLM.
     device (str): Where to put it.
     precision (str): "float32", or "int8" for faster and approximate vectors on a CPU.
     RETURNS (BiLM): The model, ready to embed.
@@ -34,7 +35,12 @@ def load_bilm(
 
 def _load(path: Path) -> BiLM:
     if not path.exists():
-        raise SourceError(f"{path}: no such file or folder; expected a biLM")
+        path = find_bundled(str(path)) or path
+    if not path.exists():
+        names = ", ".join(bundled_names())
+        raise SourceError(
+            f"{path}: no such file or folder; expected a biLM, or {names}"
+        )
     if path.is_dir():
         if is_native(path):
             return load_native(path)

@@ -10,6 +10,8 @@ from ..bilm.config import BiLMConfig
 
 ConfigT = TypeVar("ConfigT")
 Texts = Union[str, List[str], None]
+# Given as null, these stay as the config has them: a project can hand its variables on.
+SIZES = ("model.lstm.dim", "model.lstm.projection_dim", "model.lstm.n_layers")
 
 
 @dataclass
@@ -184,7 +186,8 @@ def load_config(path: Path, overrides: Dict[str, Any]) -> PretrainConfig:
     try:
         data = Config().from_disk(path, interpolate=False)
         for name, value in overrides.items():
-            _set(data, name, value)
+            if value is not None or name not in SIZES:
+                _set(data, name, value)
         data = data.interpolate()
     except (OSError, ValueError) as error:
         raise ValueError(f"{path}: cannot be read as a config: {error}") from None

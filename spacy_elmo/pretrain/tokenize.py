@@ -20,18 +20,17 @@ from typing import (
 
 import numpy as np
 import spacy
-from spacy.attrs import IS_PUNCT, IS_SPACE, ORTH, SENT_START
+from spacy.attrs import IS_SPACE, ORTH, SENT_START
 from spacy.language import Language
-from spacy.pipeline import Sentencizer
 from spacy.tokens import Doc, DocBin
 
+from ..punctuation import find_starts
 from .text import BLOCK, has_documents, kind_of, open_file, read_parts
 
 CHUNK_CHARACTERS = 2**19
 FEW_CHUNKS = 16
 RULES = "spacy.Tokenizer.v1"
 PARAGRAPHS = 20  # that stand for a document where a text does not show any
-ENDS = frozenset(Sentencizer.default_punct_chars)
 
 
 class MissingTokenizer(ValueError):
@@ -225,7 +224,7 @@ def _read_docs(path: Path, nlp: Language) -> List[Doc]:
 
 def _stream(doc: Doc, one_sentence: bool) -> np.ndarray:
     """RETURNS (np.ndarray): The orths of words, with 0 before each sentence."""
-    array = doc.to_array([ORTH, IS_SPACE, IS_PUNCT, SENT_START])
+    array = doc.to_array([ORTH, IS_SPACE, SENT_START])
     kept = array[:, 1] == 0
     orths = array[kept, 0]
     if not len(orths):
@@ -233,32 +232,12 @@ def _stream(doc: Doc, one_sentence: bool) -> np.ndarray:
     if one_sentence:
         begins = np.zeros(1, dtype=np.int64)
     elif doc.has_annotation("SENT_START"):
-        begins = np.flatnonzero(array[:, 3] == 1)
+        begins = np.flatnonzero(array[:, 2] == 1)
     else:
-        strings = doc.vocab.strings
-        distinct, inverse = np.unique(array[:, 0], return_inverse=True)
-        ends = np.array([strings[int(orth)] in ENDS for orth in distinct])[inverse]
-        begins = sentence_starts(ends, array[:, 2] != 0)
+        begins = find_starts(doc)
     # A sentence that begins with space begins with the word after it.
     starts = np.unique(np.append(0, (np.cumsum(kept) - kept)[begins]))
     return np.insert(orths, starts[starts < len(orths)], 0)
-
-
-def sentence_starts(ends: np.ndarray, punctuation: np.ndarray) -> np.ndarray:
-    """The rule of spaCy's sentencizer: a sentence begins with a word after a run of
-    punctuation that has an end of sentence in it.
-
-    ends (np.ndarray): Which tokens end sentences, (n,).
-    punctuation (np.ndarray): Which are punctuation, (n,).
-    RETURNS (np.ndarray): The places of first tokens.
-    """
-    words = np.flatnonzero(~(ends | punctuation))
-    n_ends = np.append(0, np.cumsum(ends))
-    if not len(words):
-        return np.zeros(1, dtype=np.int64)
-    previous = np.append(0, words[:-1])
-    begins = words[n_ends[words] > n_ends[previous]]
-    return np.unique(np.append(0, begins))
 
 
 def split_all(

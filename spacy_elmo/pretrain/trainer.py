@@ -17,6 +17,7 @@ from ..bilm.training import Dropout, train_step
 from .checkpoints import Checkpoints
 from .config import OptimizerSettings, PretrainConfig, ScheduleSettings
 from .corpus import Corpus
+from .memory import keep_memory
 from .optimizers import Adagrad, AdamW, clip_by_norm
 from .perplexity import Perplexity, evaluate, output_numbers
 from .ranks import Ranks
@@ -72,6 +73,8 @@ class Trainer:
         on_evaluation: Callable[[Progress, Perplexity], None] = lambda p, e: None,
     ) -> None:
         assert bilm.vocab is not None
+        if bilm.device.type == "cpu":
+            keep_memory()
         settings = config.training
         self.config = config
         self.settings = settings
