@@ -16,8 +16,8 @@ class Settings:
     frozen (bool): Training leaves the biLM as it is.
     segments (str): What the biLM sees as a sentence: "auto" takes the sentences of a
         doc where boundaries are set and windows otherwise, "sentences" refuses docs
-        without boundaries, "punctuation" cuts after the punctuation that ends sentences,
-        as pretraining does, whatever boundaries are set, "windows" never looks at them.
+        without boundaries, "punctuation" cuts after what ends sentences, as pretraining
+        does, whatever boundaries are set, "windows" never looks at them.
     window (int): No segment has more tokens; what is longer is cut.
     overlap (int): Tokens that a window shares with the next one.
     stateful (bool): Within a doc, a segment starts from the states in which the one

@@ -82,6 +82,7 @@ def test_a_task_with_a_bilm_of_its_own_gets_that_of_its_texts():
     model = {
         "@architectures": "spacy-elmo.ElmoTok2Vec.v1",
         "elmo": {"@architectures": "spacy-elmo.ElmoLayers.v1"},
+        "mix": {"@architectures": "spacy-elmo.ElmoMix.v1"},
     }
     tagger = {"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": model}}
     nlp.add_pipe("tagger", config=tagger)

@@ -160,7 +160,7 @@ def test_a_mix_of_the_wrong_length_is_refused(make_nlp, mix):
 @pytest.mark.parametrize(
     "key,value,expected",
     [
-        ("segments", "paragraphs", "('auto', 'sentences', 'windows')"),
+        ("segments", "paragraphs", "('auto', 'sentences', 'punctuation', 'windows')"),
         ("window", 0, "1 or more"),
         ("overlap", -1, "0 to 128"),
         ("overlap", 129, "0 to 128, half the window"),

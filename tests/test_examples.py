@@ -49,7 +49,8 @@ def test_word_senses(run, tmp_path, lang, word):
     ]
     senses = [occurrence.sense for occurrence in occurrences]
     nlp = spacy.blank(lang, config=RULES)
-    top = occurrence_vectors(load_bilm(source), nlp, occurrences)[:, -2]
+    bilm = load_bilm(source)
+    top = occurrence_vectors(bilm, nlp, occurrences)[:, bilm.config.lstm.n_layers]
     right, n = re.search(r"of the same sense: (\d+) of (\d+)", out).groups()
     assert int(n) == len(senses)
     assert int(right) == round(neighbor_accuracy(top, senses) * len(senses))

@@ -29,6 +29,9 @@ LINES = [
 ]
 
 
+NAMES = ["0", "1", "2", "mix", "context 1", "context 2"]
+
+
 def make_occurrence(word, sense, text):
     start = text.index(word)
     return Occurrence(word, sense, text, start, start + len(word))
@@ -145,10 +148,26 @@ def test_vectors_are_those_of_the_tokens_touched(bilm):
     layers = bilm.embed([words])[0]
     korean = bilm.embed([["그", "눈이", "온다"]])[0]
     expected = [layers[:, 1:4].mean(1), layers[:, 4], korean[:, 1]]
-    assert found.shape == (3, 4, bilm.config.width)
+    assert found.shape == (3, 6, bilm.config.width)
     for array, layered in zip(found, expected):
         np.testing.assert_allclose(array[:3], layered, atol=1e-5)
         np.testing.assert_allclose(array[3], layered.mean(0), atol=1e-5)
+
+
+def test_context_is_what_is_around_the_word(bilm):
+    nlp = spacy.blank("en")
+    texts = ("He saw a bat there", "He saw a well-known there", "bat there", "A bat")
+    words = ("bat", "well-known", "bat", "bat")
+    found = occurrence_vectors(
+        bilm, nlp, [make_occurrence(w, "x", t) for w, t in zip(words, texts)]
+    )[:, 4:]
+    half = bilm.config.width // 2
+    layers = bilm.embed([texts[0].split()])[0]
+    np.testing.assert_allclose(found[0, :, :half], layers[1:, 2, :half], atol=1e-5)
+    np.testing.assert_allclose(found[0, :, half:], layers[1:, 4, half:], atol=1e-5)
+    np.testing.assert_allclose(found[1], found[0], atol=1e-5)  # whatever the word
+    assert not found[2, :, :half].any() and not found[3, :, half:].any()
+    np.testing.assert_allclose(found[2, :, half:], found[0, :, half:], atol=1e-5)
 
 
 def test_spaces_have_no_sense(bilm):
@@ -174,7 +193,7 @@ def test_each_word_by_itself(bilm):
     assert shuffled["words"][1] == bat
     vectors = occurrence_vectors(bilm, nlp, OCCURRENCES[:4])
     for number, layer in enumerate(bat["layers"]):
-        assert layer["layer"] == ["0", "1", "2", "mix"][number]
+        assert layer["layer"] == NAMES[number]
         np.testing.assert_allclose(
             layer["points"], plane(vectors[:, number]), atol=1e-3
         )
@@ -189,7 +208,7 @@ def test_each_word_by_itself(bilm):
 
 
 def layer_name(number):
-    return ["0", "1", "2", "mix"][number]
+    return NAMES[number]
 
 
 def test_a_word_that_occurs_once(bilm):
@@ -234,7 +253,7 @@ def test_command_takes_other_kinds_of_bilm(bilm, tmp_path, kind):
     assert done.exit_code == 0, done.output
     loaded = load_bilm(folder)
     bat = read_json(out)["words"][0]
-    assert [layer["layer"] for layer in bat["layers"]] == ["0", "1", "2", "mix"]
+    assert [layer["layer"] for layer in bat["layers"]] == NAMES
     vectors = occurrence_vectors(loaded, spacy.blank("en"), OCCURRENCES[:4])
     for number, layer in enumerate(bat["layers"]):
         np.testing.assert_allclose(

@@ -64,14 +64,43 @@ def _occurrence(record: Any, where: str) -> Occurrence:
 def occurrence_vectors(
     bilm: BiLM, nlp: Language, occurrences: Iterable[Occurrence]
 ) -> np.ndarray:
-    """RETURNS (np.ndarray): For each occurrence, layer by layer and then the mix, the
-    mean of the tokens it touches: (n, n_layers + 2, width)."""
+    """RETURNS (np.ndarray): For each occurrence what vector_names names: layer by layer
+    and then the mix, the mean of the tokens it touches; and what the words around it
+    say, (n, 2 * n_layers + 2, width)."""
 
     def read(occurrence: Occurrence) -> Tuple[List[str], List[int]]:
         return _words(nlp.make_doc(occurrence.text), occurrence)
 
     stream = embed_stream(bilm, map(read, occurrences), lambda item: item[0])
-    return np.stack([with_mix(layers[:, rows].mean(1)) for (_, rows), layers in stream])
+    return np.stack(
+        [
+            np.concatenate([with_mix(layers[:, rows].mean(1)), context(layers, rows)])
+            for (_, rows), layers in stream
+        ]
+    )
+
+
+def vector_names(bilm: BiLM) -> List[str]:
+    n_layers = bilm.config.lstm.n_layers
+    return [*layer_names(bilm), *(f"context {j + 1}" for j in range(n_layers))]
+
+
+def context(layers: np.ndarray, rows: List[int]) -> np.ndarray:
+    """What the words around some tokens say of them: the forward h of the token before
+    and the backward h of the token after, from which the biLM predicts what stands
+    between. The tokens themselves, in Korean with all that is attached to a noun, have
+    no part in it, which they dominate elsewhere.
+
+    layers (np.ndarray): (n_layers + 1, n_tokens, width).
+    RETURNS (np.ndarray): (n_layers, width), zeros beyond the ends of the sentence.
+    """
+    n_tokens, half = layers.shape[1], layers.shape[2] // 2
+    found = np.zeros((len(layers) - 1, 2 * half), dtype=layers.dtype)
+    if rows[0] > 0:
+        found[:, :half] = layers[1:, rows[0] - 1, :half]
+    if rows[-1] + 1 < n_tokens:
+        found[:, half:] = layers[1:, rows[-1] + 1, half:]
+    return found
 
 
 def _words(doc: Doc, occurrence: Occurrence) -> Tuple[List[str], List[int]]:
@@ -134,7 +163,7 @@ def map_senses(
         if len(numbers) < 2:
             raise ValueError(f"'{word}' occurs once; expected two occurrences or more")
     vectors = occurrence_vectors(bilm, nlp, occurrences)
-    names = layer_names(bilm)
+    names = vector_names(bilm)
     words = [
         _map_word(word, [occurrences[n] for n in numbers], vectors[numbers], names)
         for word, numbers in by_word.items()
@@ -154,7 +183,7 @@ def map_senses(
 def _map_word(
     word: str, occurrences: List[Occurrence], vectors: np.ndarray, names: List[str]
 ) -> Dict[str, Any]:
-    """vectors (np.ndarray): (n, n_layers + 2, width)."""
+    """vectors (np.ndarray): (n, len(names), width)."""
     senses = [occurrence.sense for occurrence in occurrences]
     layers = [
         {

@@ -37,9 +37,9 @@ def _load(path: Path) -> BiLM:
     if not path.exists():
         path = find_bundled(str(path)) or path
     if not path.exists():
-        names = ", ".join(bundled_names())
+        bundled = ", ".join(bundled_names())
         raise SourceError(
-            f"{path}: no such file or folder; expected a biLM, or {names}"
+            f"{path}: no such file or folder; expected a biLM, or {bundled}"
         )
     if path.is_dir():
         if is_native(path):

@@ -23,7 +23,8 @@ def senses_cli(
     """See whether occurrences of a word lie together by sense.
 
     For each word and layer: how often the nearest other occurrence has the same sense,
-    beside the share of the most frequent sense, and a map in two dimensions.
+    beside the share of the most frequent sense, and a map in two dimensions. "context"
+    is what the words around it say, without the word itself.
     """
     from ..analysis.output import write_json
     from ..analysis.senses import map_senses, read_occurrences
@@ -68,7 +69,7 @@ def print_words(found: Dict[str, Any]) -> None:
             *(f"{item['accuracy']:.1%}" for item in mean),
         )
     )
-    labels = [name if name == "mix" else f"layer {name}" for name in names]
+    labels = [f"layer {name}" if name.isdigit() else name for name in names]
     header = ("word", "n", "majority", *labels)
     msg.table(
         rows, header=header, divider=True, aligns=["l"] + ["r"] * (len(header) - 1)
