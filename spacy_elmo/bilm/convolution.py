@@ -1,6 +1,6 @@
-"""The convolutions of a character CNN for training: what CharCNN.convolve computes, as
-one product for filters of all widths and words of all lengths, with a backward pass
-that stores no positions."""
+"""The convolutions of a character CNN for training on a CPU: what CharCNN.convolve
+computes, as one product for filters of all widths and words of all lengths, with a
+backward pass that stores no positions."""
 
 from typing import Any, Sequence, Tuple
 
@@ -56,11 +56,14 @@ class ConvolveMax(torch.autograd.Function):
         embedding, weight, flat, found, best, *groups = ctx.saved_tensors
         char_dim = embedding.shape[1]
         n_words = [n for n, _ in ctx.shapes]
-        d_found = found  # in the same memory: it is by far the largest array here
-        for d, top, d_top in zip(
-            _words(d_found, ctx.shapes), best.split(n_words), d_best.split(n_words)
+        d_found = torch.empty_like(found)
+        for part, d, top, d_top in zip(
+            _words(found, ctx.shapes),
+            _words(d_found, ctx.shapes),
+            best.split(n_words),
+            d_best.split(n_words),
         ):
-            d.eq_(top[:, None])
+            torch.eq(part, top[:, None], out=d)
             # Windows that share the maximum share the gradient. As a rule they are the
             # same characters, of the padding.
             d *= (d_top / d.sum(1))[:, None]

@@ -89,7 +89,6 @@ class CharCNN(nn.Module):
 
     def forward(self, *groups: Tensor) -> Tensor:
         """groups (Tensor): The ids, in one piece or in several of different length."""
-        groups = tuple(to_device(ids, self.embedding.device) for ids in groups)
         if self._in_one(groups):
             found = convolve_max(self.embedding, list(self.weights), groups)
             x = self.activation(found + torch.cat(list(self.biases)))
@@ -100,12 +99,13 @@ class CharCNN(nn.Module):
         return x
 
     def _in_one(self, groups: Sequence[Tensor]) -> bool:
-        """Whether training can have the convolutions in one: not in a shorter type,
-        which only torch's own operations know of, nor with words that fill their row.
-        """
+        """Whether training can have the convolutions in one: on a CPU, which need not
+        wait for the answer, not in a shorter type, which only torch's own operations
+        know of, nor with words that fill their row."""
         return (
             torch.is_grad_enabled()
-            and not torch.is_autocast_enabled(self.embedding.device.type)
+            and self.embedding.device.type == "cpu"
+            and not torch.is_autocast_enabled("cpu")
             and all(same_end(ids, self.widest) for ids in groups)
         )
 
