@@ -10,7 +10,7 @@ NEVER = 2**30  # bytes, more than any array of a step
 def keep_memory() -> bool:
     """Have arrays that are freed used again by the next step. By default the C library
     gives large ones back to the system each time and gets them again full of zeros,
-    page by page, which took a tenth of the time of a training.
+    page by page, which took a tenth of the processor's time in a training.
 
     RETURNS (bool): Whether this C library can be told so; glibc can.
     """
