@@ -74,23 +74,25 @@ class PlainBiLM(nn.Module):
     def forward(
         self, characters: Tensor, targets: Tensor, states: States | None
     ) -> tuple[Tensor, States]:
-        """characters (Tensor): (n_steps, n_rows, max_characters).
-        targets (Tensor): The next words, and the ones before, (2, n_steps, n_rows).
+        """characters (Tensor): What each direction reads, in its order, (2, n_steps,
+            n_rows, max_characters); or once for both, (1, ...), as the forward one
+            reads it, and the backward one reads it from its end.
+        targets (Tensor): What each is to predict, (2, n_steps, n_rows).
         RETURNS (tuple[Tensor, States]): The mean loss of each direction (2,), and the
             states to go on from.
         """
-        x = self.encoder(characters.flatten(0, 1)).view(*characters.shape[:2], -1)
+        x = self.encoder(characters.flatten(0, 2)).view(*characters.shape[:3], -1)
         losses, new_states = [], []
         for d, layers in enumerate(self.directions):
-            y = x.flip(0) if d else x  # (n_steps, n_rows, width)
-            own = targets[d].flip(0) if d else targets[d]
+            y = x[d] if d < len(x) else x[0].flip(0)  # (n_steps, n_rows, width)
             last = []
             for j, layer in enumerate(layers):
                 y = self.dropout(y)
                 out, (h, c) = layer(y, None if states is None else states[d][j])
                 y = y + out if j else out
                 last.append((h.detach(), c.detach()))
-            losses.append(self.loss(self.dropout(y).flatten(0, 1), own.flatten()))
+            hidden = self.dropout(y).flatten(0, 1)
+            losses.append(self.loss(hidden, targets[d].flatten()))
             new_states.append(last)
         return torch.stack(losses), new_states
 
@@ -164,17 +166,17 @@ class PlainTraining:
         )
         self.states: States | None = None
 
-    def step(self, tokens: np.ndarray) -> float:
-        """tokens (np.ndarray): Numbers of words, 0 between sentences: a window with
-        the words before and after it, (n_steps + 2, n_rows).
+    def step(self, inputs: np.ndarray, targets: np.ndarray) -> float:
+        """inputs (np.ndarray): Numbers of words, 0 between sentences, (2, n_steps,
+            n_rows) or (1, ...) as in PlainBiLM.forward.
+        targets (np.ndarray): (2, n_steps, n_rows).
         RETURNS (float): The loss.
         """
-        targets = np.stack([tokens[2:], tokens[:-2]])
         words = self.outputs[targets]
         for d, boundary in enumerate(self.boundaries):
             words[d][targets[d] == 0] = boundary
         losses, self.states = self.model(
-            self.characters[torch.from_numpy(tokens[1:-1]).long()].long(),
+            self.characters[torch.from_numpy(inputs).long()].long(),
             torch.from_numpy(words),
             self.states,
         )

@@ -9,7 +9,6 @@ import platform
 import shutil
 import sys
 import tempfile
-import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -20,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 from pretraining_parts import format_parts, measure_parts
-from pretraining_systems import SETTINGS, Ours, Plain, Setting, make_trainer, timed
+from pretraining_systems import SETTINGS, Apart, Ours, Setting, make_trainer, timed
 
 from spacy_elmo.pretrain.config import load_config
 from spacy_elmo.pretrain.corpus import Corpus, build_corpus
@@ -29,6 +28,9 @@ from spacy_elmo.pretrain.vocab import make_bilm
 
 WARM_UP = 2  # steps
 SGEMM_TIMES = 3
+# Whether the backward direction of a plain one reads the forward one's window from its
+# end; if not, it reads what that of ours reads.
+PLAIN = {"plain": False, "plain, one window": True}
 DEMO = Path(__file__).parents[1] / "configs" / "pretrain_demo.cfg"
 
 
@@ -48,42 +50,45 @@ class Report:
     def rates(self) -> dict[str, float]:
         return {
             name: self.n_tokens / median(self.seconds[name])
-            for name in ("ours", "plain")
+            for name in ("ours", *PLAIN)
         }
 
-    def as_json(self) -> dict[str, Any]:
-        return {**asdict(self), "tokens_per_second": self.rates, "ratio": self.ratio}
-
     @property
-    def ratio(self) -> float:
-        return self.rates["ours"] / self.rates["plain"]
+    def ratios(self) -> dict[str, float]:
+        return {name: self.rates["ours"] / self.rates[name] for name in PLAIN}
+
+    def as_json(self) -> dict[str, Any]:
+        return {**asdict(self), "tokens_per_second": self.rates, "ratios": self.ratios}
 
 
 def measure(
     setting: Setting, corpus: Corpus, workdir: Path, args: argparse.Namespace
 ) -> Report:
-    """Both systems in turn, another one first in each round."""
+    """All systems in turn, in turned order every other round."""
     ours = Ours(setting, corpus, workdir)
-    plain = Plain(setting, corpus, ours)
+    plain = {name: Apart(setting, corpus, one) for name, one in PLAIN.items()}
     left, right = torch.randn(2, setting.sgemm, setting.sgemm)
     n_tokens = args.steps * setting.batch * setting.window
     report = Report(setting, n_tokens, 0.0)
-    systems: list[tuple[str, Callable[[], Any], int]] = [
-        ("ours", ours.step, args.steps),
-        ("plain", plain.step, args.steps),
-        ("sgemm", lambda: torch.mm(left, right), SGEMM_TIMES),
+    systems: list[tuple[str, Callable[[int], float], int]] = [
+        ("ours", partial(timed, ours.step), args.steps),
+        *((name, system.run, args.steps) for name, system in plain.items()),
+        ("sgemm", partial(timed, lambda: torch.mm(left, right)), SGEMM_TIMES),
     ]
-    for _, work, _ in systems:
-        timed(work, WARM_UP)
+    for _, run, _ in systems:
+        run(WARM_UP)
     n_distinct = []
     for number in range(args.rounds):
         texts = ours.read(args.steps)
         n_distinct += [len(set(words)) for words in texts]
         report.flops.append(setting.flops(texts))
-        for name, work, times in systems if number % 2 else systems[::-1]:
-            report.seconds.setdefault(name, []).append(timed(work, times))
+        for name, run, times in systems if number % 2 else systems[::-1]:
+            report.seconds.setdefault(name, []).append(run(times))
     report.n_distinct = float(np.mean(n_distinct))
-    report.losses = {"ours": list(ours.losses), "plain": plain.losses}
+    report.losses = {"ours": list(ours.losses)}
+    for name, system in plain.items():
+        report.losses[name] = system.losses
+        system.stop()
     report.parts = measure_parts(ours.step, args.steps)
     return report
 
@@ -98,9 +103,10 @@ def print_report(report: Report) -> None:
     rate = median(f / s for f, s in zip(report.flops, seconds["ours"]))
     for name, tokens in report.rates.items():
         rounds = " ".join(f"{s:.2f}" for s in seconds[name])
-        print(f"{name:>6} {tokens:10.0f} tokens/s   seconds: {rounds}")
-    ratios = [p / o for p, o in zip(seconds["plain"], seconds["ours"])]
-    print(f" ratio {report.ratio:10.2f}   ({min(ratios):.2f}-{max(ratios):.2f})")
+        print(f"{name:>17} {tokens:10.0f} tokens/s   seconds: {rounds}")
+    for name, ratio in report.ratios.items():
+        each = [p / o for p, o in zip(seconds[name], seconds["ours"])]
+        print(f"  ours to {name}: {ratio:.2f}   ({min(each):.2f}-{max(each):.2f})")
     print(
         f"  ours {rate / 1e9:10.1f} GFLOP/s, {rate / sgemm:.0%} of sgemm "
         f"({sgemm / 1e9:.0f} GFLOP/s)   sgemm seconds: "
@@ -170,8 +176,6 @@ def main() -> int:
     add("--demo-steps", type=int, default=50, help="updates of the demo in a round")
     add("--json", type=Path, metavar="OUT", help="write all figures to this file")
     args = parser.parse_args()
-    # What the plain one does without. It is as fast as torch makes it.
-    warnings.filterwarnings("ignore", "LSTM with projections is not supported with")
     load = os.getloadavg()[0]
     print(
         f"{platform.platform()}, torch {torch.__version__}, {torch.get_num_threads()} "

@@ -1,8 +1,11 @@
-"""What pretraining.py measures: our loop and the plain one, on the same windows."""
+"""What pretraining.py measures: our loop and the plain one."""
 
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -124,10 +127,14 @@ class Ours:
 
 
 class Plain:
-    """The plain biLM on the same windows."""
+    """The plain biLM.
 
-    def __init__(self, setting: Setting, corpus: Corpus, ours: Ours) -> None:
-        options, training = SIZES[setting.size], ours.trainer.settings
+    one_window (bool): The backward direction reads the forward one's window from its
+        end. Otherwise each reads what ours reads.
+    """
+
+    def __init__(self, setting: Setting, corpus: Corpus, one_window: bool) -> None:
+        options, training = SIZES[setting.size], TrainingSettings()
         torch.manual_seed(0)
         model = PlainBiLM(
             options,
@@ -135,9 +142,8 @@ class Plain:
             n_samples=setting.n_samples,
             dropout=training.dropout,
         )
-        outputs, boundaries, _ = output_numbers(
-            corpus.words, ours.trainer.bilm.vocab or []
-        )
+        vocab = make_vocab(corpus, setting.n_words)
+        outputs, boundaries, _ = output_numbers(corpus.words, vocab)
         longest = options["char_cnn"]["max_characters_per_token"]
         self.training = PlainTraining(
             model,
@@ -151,18 +157,55 @@ class Plain:
         self.epochs = Epochs(
             corpus.train, n_rows=setting.batch, n_steps=setting.window, seed=0
         )
+        self.one_window = one_window
         self.at = 0
         self.before = np.zeros((1, setting.batch), dtype=np.int32)
         self.losses: list[float] = []
 
     def step(self) -> None:
-        window = self.epochs.window(*divmod(self.at, self.epochs.n_windows))
-        inputs, after = window.inputs[0], window.targets[0][-1:]
-        self.losses.append(
-            self.training.step(np.concatenate([self.before, inputs, after]))
-        )
-        self.before = inputs[-1:]
+        inputs, targets = self.epochs.window(*divmod(self.at, self.epochs.n_windows))
+        if self.one_window:
+            inputs = inputs[:1]
+            previous = np.concatenate([self.before, inputs[0, :-1]])
+            targets = np.stack([targets[0], previous[::-1]])
+            self.before = inputs[0, -1:]
+        self.losses.append(self.training.step(inputs, targets))
         self.at += 1
+
+
+class Apart:
+    """A plain biLM in a process of its own: how ours has the C library keep memory
+    holds for the whole process, and would make the plain one faster too."""
+
+    def __init__(self, setting: Setting, corpus: Corpus, one_window: bool) -> None:
+        spawn = get_context("spawn")
+        self.connection, other = spawn.Pipe()
+        self.losses: list[float] = []
+        self.process = spawn.Process(
+            target=_serve, args=(other, setting, corpus.folder, one_window), daemon=True
+        )
+        self.process.start()
+        other.close()
+
+    def run(self, times: int) -> float:
+        """RETURNS (float): The seconds that many updates took."""
+        self.connection.send(times)
+        seconds, self.losses = self.connection.recv()
+        return seconds
+
+    def stop(self) -> None:
+        self.connection.send(0)
+        self.process.join()
+
+
+def _serve(
+    connection: Connection, setting: Setting, folder: Path, one_window: bool
+) -> None:
+    # What the plain one does without. It is as fast as torch makes it.
+    warnings.filterwarnings("ignore", "LSTM with projections is not supported with")
+    plain = Plain(setting, Corpus(folder), one_window)
+    while times := connection.recv():
+        connection.send((timed(plain.step, times), plain.losses))
 
 
 def make_vocab(corpus: Corpus, n_words: int) -> list[str]:

@@ -68,7 +68,9 @@ def test_all_skips_what_is_done_and_redoes_what_changed(project):
     page = (results / "report.html").read_text("utf8")
     for part in ("Tags and dependencies", "Named entities", "play", "눈", "perplexity"):
         assert part in page
-    for task, metric in (("parsing", "dep_las"), ("ner", "ents_f")):
+    assert "Named entities, with the bundled biLM" in page
+    tasks = (("parsing", "dep_las"), ("bundled/parsing", "dep_las"), ("ner", "ents_f"))
+    for task, metric in tasks:
         table = srsly.read_json(results / task / "compare.json")
         names = [variant["name"] for variant in table["variants"]]
         assert names == ["baseline", "mix-0.001"]
