@@ -153,7 +153,9 @@ def test_asked_to_stop_it_saves(config_path, tmp_path, number):
 def test_without_resume_a_run_begins_anew(config_path, tmp_path):
     train(config_path, tmp_path / "run")
     said = train(config_path, tmp_path / "run", training__max_steps=2)
-    assert "Going on" not in said
+    assert "Going on" not in said and "Starting anew" in said
+    said = train(config_path, tmp_path / "run", resume=True, training__max_steps=3)
+    assert "Going on from step 2" in said
 
 
 def test_another_vocabulary_is_refused(config_path, tmp_path):

@@ -50,6 +50,12 @@ class Checkpoints:
         for old in self.steps()[:-KEPT]:
             shutil.rmtree(self.folder / f"step-{old}", ignore_errors=True)
 
+    def clear(self) -> None:
+        """Remove all: those of an earlier run would count as newer than the first of
+        the next."""
+        for step in self.steps():
+            shutil.rmtree(self.folder / f"step-{step}", ignore_errors=True)
+
     def load(
         self, warn: Callable[[str], None]
     ) -> Optional[Tuple[Dict[str, Tensor], Dict[str, Any]]]:

@@ -67,8 +67,12 @@ def pretrain(
         on_step=on_step,
         on_evaluation=on_evaluation,
     )
-    if (resume or ranks.attempt) and trainer.resume(tell):
-        tell(f"Going on from step {trainer.progress.step:,}")
+    if resume or ranks.attempt:
+        if trainer.resume(tell):
+            tell(f"Going on from step {trainer.progress.step:,}")
+    elif ranks.first and trainer.checkpoints.steps():
+        tell(f"Starting anew: the checkpoints of an earlier run in {output} are gone")
+        trainer.checkpoints.clear()
     log.begin(trainer.progress.step, config)
     try:
         trainer.run()
