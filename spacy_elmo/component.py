@@ -1,5 +1,6 @@
 """The spaCy component `elmo`."""
 
+import warnings
 import weakref
 from dataclasses import replace
 from typing import (
@@ -13,7 +14,6 @@ from typing import (
     Optional,
     Sequence,
     Tuple,
-    cast,
 )
 
 import numpy as np
@@ -26,8 +26,14 @@ from thinc.api import Model, Optimizer
 from thinc.types import Floats2d, Floats3d
 
 from .arrays import to_array
-from .doc_data import ElmoData, install_extensions, set_data
-from .elmo_model import get_settings, get_shim, read_vectors
+from .doc_data import ElmoData, get_data, install_extensions, set_data
+from .elmo_model import (
+    begin_layers,
+    get_settings,
+    get_shim,
+    no_backprop,
+    read_vectors,
+)
 from .hand_over import HandOver
 from .layer_source import LayerSource
 from .listener import ElmoListener, Replacement
@@ -77,16 +83,21 @@ class Elmo(TrainablePipe):
         self.cfg: Dict[str, Any] = {}
         self.listener_map: Dict[str, List[ElmoListener]] = {}
         self._nlp: Callable[[], Optional[Language]] = lambda: None
+        # What _boundaries_before says where the pipeline is not known.
+        self._expects_boundaries = True
         self._source = LayerSource(model, self.storage)
         Replacement(self).install(model)
         self._hand_over: Optional[HandOver] = None
         self._losses: Dict[str, float] = {}
         self._sgd: Optional[Optimizer] = None
+        self._learns = False  # spaCy's frozen_components are never updated
 
     def __reduce__(self) -> Any:
         # Without what belongs to a moment of this process.
-        state = {"cfg": self.cfg, "mix": self.mix, "storage": self.storage}
+        state: Dict[str, Any] = {"cfg": self.cfg, "mix": self.mix}
+        state["storage"] = self.storage
         state["listener_map"] = self.listener_map
+        state["_expects_boundaries"] = self._boundaries_before()
         if hasattr(self, "error_handler"):
             state["error_handler"] = self.error_handler
         return Elmo, (self.vocab, self.model, self.name), state
@@ -150,7 +161,7 @@ class Elmo(TrainablePipe):
         """RETURNS (bool): Whether components before this one may set boundaries."""
         nlp = self._nlp()
         if nlp is None or all(pipe is not self for _, pipe in nlp.components):
-            return True
+            return self._expects_boundaries
         for name, pipe in nlp.components:
             if pipe is self:
                 return False
@@ -165,12 +176,26 @@ class Elmo(TrainablePipe):
         them, computed now if they are not at hand."""
         if is_train:
             if self._hand_over is None or not self._hand_over.has(docs):
+                self._warn_of_boundaries(docs)
                 self._begin(docs, self.settled())
             assert self._hand_over is not None
             return self._hand_over.take(docs)
         cached = self._caches(docs)
         layers = self._source.find(docs, self.settled(), cached=cached)
-        return Layers(layers), _no_backprop
+        return Layers(layers), no_backprop
+
+    def _warn_of_boundaries(self, docs: List[Doc]) -> None:
+        """A component from another pipeline cannot know its place in this one, nor so
+        whether it will see the sentence boundaries that docs have by now."""
+        if get_settings(self.model).segments == "auto" and self._nlp() is None:
+            if any(d.has_annotation("SENT_START") and not get_data(d) for d in docs):
+                warnings.warn(
+                    f"{self.name} comes from another pipeline and may read docs "
+                    "without sentence boundaries later, while it learns with them; "
+                    f'expected annotating_components = ["{self.name}"], or other '
+                    "'segments' than \"auto\"",
+                    stacklevel=2,
+                )
 
     def _caches(self, docs: List[Doc]) -> bool:
         """RETURNS (bool): Whether predictions for docs go through the cache. In
@@ -242,6 +267,7 @@ class Elmo(TrainablePipe):
         """Apply the component to a stream of docs, as many at a time as batch_size and
         memory allow."""
         handle = self.get_error_handler()
+        self._source.forget()
         self._source.n_recent = 2 * batch_size  # one batch here, one downstream
         for docs in _batches(stream, batch_size):
             yield from self._annotated(docs, handle)
@@ -296,6 +322,7 @@ class Elmo(TrainablePipe):
         is not frozen, arrive after this and are used by finish_update."""
         examples = list(examples)
         validate_examples(examples, "Elmo.update")
+        self._learns = True
         losses = {} if losses is None else losses
         losses.setdefault(self.name, 0.0)
         self._losses = losses
@@ -315,13 +342,13 @@ class Elmo(TrainablePipe):
 
     def _begin(self, docs: List[Doc], settings: Settings) -> None:
         self._end()
-        if self._frozen:
-            cached = self.storage.cache_layers != "none"
+        if self._frozen or not self._learns:
+            cached = self._frozen and self.storage.cache_layers != "none"
             layers = Layers(self._source.find(docs, settings, cached=cached))
-            self._hand_over = HandOver(docs, layers, _no_backprop)
+            self._hand_over = HandOver(docs, layers, no_backprop)
         else:
-            layers, backprop = self.model.begin_update(docs)
-            self._hand_over = HandOver(docs, layers, cast(LayersBackprop, backprop))
+            layers, backprop = begin_layers(self.model, docs, settings)
+            self._hand_over = HandOver(docs, layers, backprop)
 
     def _end(self) -> None:
         """Pass the gradients of the last batch to the biLM and, if it is time, make a
@@ -381,7 +408,3 @@ def _batches(stream: Iterable[Doc], batch_size: int) -> Iterator[List[Doc]]:
             docs, n_tokens = [], 0
     if docs:
         yield docs
-
-
-def _no_backprop(gradients: Any) -> List[Doc]:
-    return []

@@ -57,6 +57,7 @@ def init(model: ElmoModelT, X: Any = None, Y: Any = None) -> None:
     shim = get_shim(model)
     if shim.lang is None and X:
         shim.lang = X[0].lang_
+    shim.load(None)
     config = shim.bilm.config
     model.set_dim("nO", config.width, force=True)
     model.set_dim("nL", config.lstm.n_layers + 1, force=True)
@@ -66,10 +67,17 @@ def forward(
     model: ElmoModelT, docs: List[Doc], is_train: bool
 ) -> Tuple[Layers, LayersBackprop]:
     settings = get_settings(model)
-    readings = [read_doc(doc, settings) for doc in docs]
     if settings.frozen or not is_train:
-        layers = read_layers(model, readings)
-        return Layers([to_array(model.ops, t) for t in layers]), _no_backprop
+        layers = read_layers(model, [read_doc(doc, settings) for doc in docs])
+        return Layers([to_array(model.ops, t) for t in layers]), no_backprop
+    return begin_layers(model, docs, settings)
+
+
+def begin_layers(
+    model: ElmoModelT, docs: List[Doc], settings: Settings
+) -> Tuple[Layers, LayersBackprop]:
+    """The layers of docs to learn from, and a callback that takes their gradients."""
+    readings = [read_doc(doc, settings) for doc in docs]
     data, bp_layers = get_shim(model).begin_layers(model.ops, readings, settings)
 
     def backprop(gradients: Any) -> List[Doc]:
@@ -133,5 +141,5 @@ def new_layers(model: ElmoModelT, reading: Reading) -> Tensor:
     return torch.zeros(shape, device=device)
 
 
-def _no_backprop(gradients: Any) -> List[Doc]:
+def no_backprop(gradients: Any) -> List[Doc]:
     return []

@@ -21,7 +21,15 @@ DEFAULT_CONFIG = {
 
 @Language.factory(
     "elmo",
-    assigns=["doc.tensor", "doc._.elmo", "token._.elmo", "span._.elmo"],
+    assigns=[
+        "doc.tensor",
+        "doc._.elmo",
+        "doc._.elmo_surprisal",
+        "token._.elmo",
+        "token._.elmo_layers",
+        "token._.elmo_surprisal",
+        "span._.elmo",
+    ],
     default_config=DEFAULT_CONFIG,
 )
 def make_elmo(
@@ -56,6 +64,11 @@ def make_elmo(
     frozen, segments, window, overlap, stateful, max_batch_tokens: see Settings.
     store_layers, store_dtype, cache_layers, cache_memory_mb, cache_folder: see Storage.
     """
+    if surprisal and stateful:
+        raise ValueError(
+            "elmo: found surprisal with stateful; expected one of them: surprisal is "
+            "of segments by themselves"
+        )
     settings = Settings(frozen, segments, window, overlap, stateful, max_batch_tokens)
     storage = Storage(
         store_layers, store_dtype, cache_layers, cache_memory_mb, cache_folder

@@ -11,9 +11,12 @@ from .arrays import to_array
 from .doc_data import get_data
 from .elmo_model import get_shim, read_layers
 from .layer_cache import LayerCache
+from .reader import MAX_CALL_TOKENS
 from .segments import Reading, read_doc, reread_doc
 from .settings import Settings, Storage
 from .types import ElmoModelT
+
+MAX_RECENT_TOKENS = 2 * MAX_CALL_TOKENS
 
 
 class LayerSource:
@@ -24,7 +27,7 @@ class LayerSource:
     storage (Storage): How large the cache is, and where.
 
     n_recent (int): How many docs to remember that do not keep their layers, for the
-        components that come next.
+        components that come next; of MAX_RECENT_TOKENS tokens at most.
     """
 
     def __init__(self, model: ElmoModelT, storage: Storage) -> None:
@@ -32,14 +35,22 @@ class LayerSource:
         self.storage = storage
         self.n_recent = 2
         self._recent: OrderedDict[Tuple[str, bytes], Floats3d] = OrderedDict()
+        self._n_tokens = 0
         self._cache: Optional[LayerCache] = None
         self._cache_weights = ""
 
     def remember(self, weights: str, key: bytes, layers: Floats3d) -> None:
         """weights (str): The fingerprint of the biLM. key (bytes): Reading.key."""
+        self._n_tokens += len(layers) - len(self._recent.get((weights, key), ()))
         self._recent[weights, key] = layers
-        while len(self._recent) > self.n_recent:
-            self._recent.popitem(last=False)
+        while len(self._recent) > self.n_recent or self._n_tokens > MAX_RECENT_TOKENS:
+            _, oldest = self._recent.popitem(last=False)
+            self._n_tokens -= len(oldest)
+
+    def forget(self) -> None:
+        """Drop what was remembered of other texts."""
+        self._recent.clear()
+        self._n_tokens = 0
 
     def find(
         self, docs: List[Doc], settings: Settings, *, cached: bool

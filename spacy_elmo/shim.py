@@ -39,11 +39,12 @@ class BiLMShim(Shim):
         self.keep_softmax = False
         self._fingerprint = ""
         self._updated = False
+        self._from_bytes = False
 
     @property
     def bilm(self) -> BiLM:
         if self._model is None:
-            self._set(load_bilm(self.source or bundled_for(self.lang or "en")))
+            self._load_own()
         return self._model
 
     @property
@@ -61,11 +62,13 @@ class BiLMShim(Shim):
     def load(self, source: Optional[str]) -> None:
         """Take weights from a source, at once. None takes what the shim was made
         for, or keeps what came from bytes."""
-        source = source or (self.source if self._updated else None)
         if source is not None:
             self._set(load_bilm(source))
-        else:
-            _ = self.bilm
+        elif self._model is None or (self._updated and not self._from_bytes):
+            self._load_own()
+
+    def _load_own(self) -> None:
+        self._set(load_bilm(self.source or bundled_for(self.lang or "en")))
 
     def _set(self, bilm: BiLM) -> None:
         if not self.keep_softmax:
@@ -137,6 +140,7 @@ class BiLMShim(Shim):
         other = BiLMShim(self.source, frozen=self.frozen)
         other._model = copy.deepcopy(self._model)
         other._fingerprint = self._fingerprint
+        other._updated, other._from_bytes = self._updated, self._from_bytes
         other.lang = self.lang
         other.keep_softmax = self.keep_softmax
         return other
@@ -151,4 +155,5 @@ class BiLMShim(Shim):
     def from_bytes(self, data: bytes) -> "BiLMShim":
         self._set(load_native_parts(srsly.msgpack_loads(data)))
         self.source = None
+        self._from_bytes = True
         return self

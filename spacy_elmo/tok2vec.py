@@ -6,6 +6,7 @@ from spacy.tokens import Doc
 from thinc.api import Maxout, Model, Ops, with_array
 from thinc.types import Floats2d
 
+from .mix import set_dims
 from .types import ElmoModelT, MixModelT, Tok2VecModelT
 
 PLACES = ("input", "output", "both")
@@ -86,9 +87,7 @@ def init(model: Tok2VecModelT, X: Optional[List[Doc]] = None, Y: Any = None) -> 
     for name in ("input_mix", "output_mix"):
         mix = model.maybe_get_ref(name)
         if mix is not None:
-            width = elmo.get_dim("nO")
-            for dim, size in (("nL", elmo.get_dim("nL")), ("nI", width), ("nO", width)):
-                mix.set_dim(dim, size)
+            set_dims(mix, elmo.get_dim("nL"), elmo.get_dim("nO"))
             mix.initialize()
     # Only the widths matter to what follows.
     width = embed.get_dim("nO")

@@ -183,6 +183,11 @@ def test_settings_of_the_wrong_type_are_named(make_nlp, key, value):
         make_nlp(**{key: value})
 
 
+def test_surprisal_does_not_go_with_states(make_nlp):
+    said = refusal(make_nlp, surprisal=True, stateful=True)
+    assert "surprisal" in said and "stateful" in said
+
+
 def test_a_source_that_is_not_there_is_named(make_nlp, tmp_path):
     sentence = refusal(make_nlp(bilm=str(tmp_path / "nowhere")), TEXT)
     assert str(tmp_path / "nowhere") in sentence

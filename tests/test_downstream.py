@@ -1,7 +1,13 @@
 """What tasks learn with `elmo` before them, and what that does to the biLM."""
 
+import copy
+import gc
+import pickle
+import warnings
+
 import numpy as np
 import pytest
+import spacy
 import torch
 from spacy import registry
 from spacy.tokens import Doc
@@ -12,9 +18,11 @@ from tasks import (
     bilm_of,
     count_reads,
     elmo_alone,
+    make_examples,
     make_nlp,
     mixes_of,
     save_tiny,
+    task_config,
     train,
     weights_of,
     with_elmo,
@@ -22,6 +30,7 @@ from tasks import (
 )
 from thinc.api import SGD, Adam
 
+import spacy_elmo.layer_source
 from spacy_elmo.mix import get_mix
 
 
@@ -216,6 +225,75 @@ def test_a_frozen_bilm_of_a_task_is_left_alone(bilm):
         same = [torch.equal(old, new) for old, new in zip(before, weights)]
         assert same == [frozen] * len(same)
         assert all(weight.grad is None for weight in weights)
+
+
+def test_what_spacy_freezes_gets_no_gradients(bilm):
+    nlp, examples = make_nlp(bilm, {"tagger": with_elmo("both")}, frozen=False)
+    losses = train(nlp, examples, 5, exclude=["elmo"])
+    assert losses[-1]["tagger"] < losses[0]["tagger"]
+    assert all(weight.grad is None for weight in bilm_of(nlp).parameters())
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_initialising_again_starts_from_the_same_weights(bilm, own):
+    nlp, examples = make_nlp(
+        bilm if own else None, {"tagger": with_elmo()}, frozen=False
+    )
+    before = weights_of(nlp)
+    train(nlp, examples, 4)
+    assert not all(torch.equal(before[key], w) for key, w in weights_of(nlp).items())
+    nlp.initialize(lambda: examples)
+    assert all(torch.equal(before[key], w) for key, w in weights_of(nlp).items())
+
+
+# What docs do not keep, listeners get
+
+
+@pytest.mark.parametrize("most", [6, 10**6])
+def test_layers_for_listeners_are_kept_within_bounds(bilm, monkeypatch, most):
+    monkeypatch.setattr(spacy_elmo.layer_source, "MAX_RECENT_TOKENS", most)
+    nlp, examples = make_nlp(bilm, {"tagger": with_elmo()}, store_layers="none")
+    texts = [example.reference.text for example in examples]
+    expected = [nlp(text).to_json() for text in texts]
+    assert [doc.to_json() for doc in nlp.pipe(texts)] == expected
+    kept = nlp.get_pipe("elmo")._source._recent.values()
+    assert sum(map(len, kept)) == (5 if most == 6 else 18)  # of the last doc, of all
+
+
+# Where boundaries come from
+
+
+def test_copies_read_docs_as_the_original_does(bilm):
+    nlp = spacy.blank("en")
+    elmo = nlp.add_pipe("elmo", config={"bilm": bilm})
+    nlp.add_pipe("sentencizer")
+    doc = nlp("birds sang . anna cheered .")
+    other = Doc(nlp.vocab, words=[t.text for t in doc])
+    other[3].is_sent_start = True
+    expected, _ = elmo.listen([other], False)
+    for made in (pickle.loads(pickle.dumps(elmo)), copy.deepcopy(elmo)):
+        layers, _ = made.listen([other], False)
+        np.testing.assert_array_equal(layers.data[0], expected.data[0])
+
+
+def test_a_sourced_component_that_may_read_otherwise_later_warns(bilm):
+    first = spacy.blank("en")
+    first.add_pipe("elmo", config={"bilm": bilm})
+    nlp = spacy.blank("en")
+    nlp.add_pipe("elmo", source=first)
+    nlp.add_pipe("tagger", config=task_config("tagger", with_elmo()))
+    examples = make_examples(nlp)
+    with nlp.select_pipes(disable="elmo"):
+        optimizer = nlp.initialize(lambda: examples)
+    del first
+    gc.collect()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nlp.update(examples, sgd=optimizer, exclude=["elmo"])
+    for example in examples:
+        example.predicted[3].is_sent_start = True
+    with pytest.warns(UserWarning, match="annotating_components"):
+        nlp.update(examples, sgd=optimizer, exclude=["elmo"])
 
 
 # What is not frozen learns, in whatever order spaCy calls

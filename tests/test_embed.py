@@ -34,6 +34,11 @@ def vectors_of(bilm, sentences, state):
     return [x.transpose(0, 1).numpy() for x in layers], state
 
 
+def test_sentences_may_be_generators(tiny):
+    found = tiny.bilm.embed((word for word in sentence) for sentence in A)
+    assert same_bits(found, tiny.bilm.embed(A))
+
+
 # A sentence's vectors depend on the sentence alone
 
 

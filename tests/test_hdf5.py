@@ -270,6 +270,23 @@ def test_source_may_be_folder_or_either_file(prefix, given, tmp_path):
     assert bilm.vocab == VOCAB
 
 
+@pytest.mark.parametrize("given", ["", "options.json", "model.hdf5"])
+def test_folders_of_simple_elmo_are_read(given, tmp_path):
+    options, arrays = small_model()
+    write_pair(tmp_path, options, arrays)
+    (tmp_path / "weights.hdf5").rename(tmp_path / "model.hdf5")
+    found = load_bilm(tmp_path / given).encoder.cnn.embedding.detach().numpy()
+    np.testing.assert_array_equal(found, arrays["char_embed"])
+
+
+def test_export_removes_no_file_of_others(tmp_path):
+    write_pair(tmp_path / "in", *small_model(n_words=None))
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "vocab.txt").write_text("mine\n")
+    save_bilm(load_bilm(tmp_path / "in"), tmp_path / "out", "hdf5")
+    assert (tmp_path / "out" / "vocab.txt").read_text() == "mine\n"
+
+
 def test_two_pairs_in_a_folder_are_not_guessed_between(tmp_path):
     options, arrays = small_model()
     for prefix, factor in (("a_", 1), ("b_", 2)):

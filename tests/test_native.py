@@ -450,10 +450,25 @@ def test_missing_symbol_is_named_with_its_file(symbol, folder):
     assert str(folder / "lexicon.json") in message
 
 
-@pytest.mark.parametrize("name", ["softmax.safetensors", "config.json", "lexicon.json"])
+@pytest.mark.parametrize("name", ["config.json", "lexicon.json"])
 def test_missing_file_is_named(name, folder):
     (folder / name).unlink()
     assert str(folder / name) in refusal(folder)
+
+
+def test_the_softmax_may_be_left_out(folder):
+    expected = load_bilm(folder).embed([["a", "word"]])[0]
+    for name in ("softmax.safetensors", "vocab.txt"):
+        (folder / name).unlink()
+    bilm = load_bilm(folder)
+    assert bilm.softmax is None and bilm.vocab is None
+    np.testing.assert_array_equal(bilm.embed([["a", "word"]])[0], expected)
+
+
+def test_saving_removes_no_file_of_others(tmp_path):
+    (tmp_path / "vocab.txt").write_text("mine\n")
+    make_bilm("bytes").save(tmp_path)
+    assert (tmp_path / "vocab.txt").read_text() == "mine\n"
 
 
 def test_missing_weights_are_asked_for(folder):

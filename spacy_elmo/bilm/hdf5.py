@@ -34,30 +34,35 @@ def find_hdf5(source: Path) -> Optional[Tuple[Path, Path]]:
     RETURNS (Optional[Tuple[Path, Path]]): options and weights; None if there are none.
     """
     folder = source if source.is_dir() else source.parent
-    if source.is_file():
-        weights = [source]
-        if source.name.endswith(OPTIONS):
-            weights = [source.with_name(_swap(source.name, OPTIONS, WEIGHTS))]
-        elif not source.name.endswith(WEIGHTS):
-            return None
+    if source.is_dir() or source.name == OPTIONS:
+        weights = _weights_in(folder)
+    elif source.name.endswith(OPTIONS):
+        weights = [source.with_name(_swap(source.name, OPTIONS, WEIGHTS))]
     else:
-        weights = sorted(
-            path
-            for path in folder.iterdir()
-            if path.name == WEIGHTS or path.name.endswith("_" + WEIGHTS)
-        )
-    plain = [path for path in weights if path.name == WEIGHTS]
-    weights = plain or weights
+        weights = [source] if source.suffix == ".hdf5" else []
+    if not weights and source.is_file() and source.name == OPTIONS:
+        weights = [folder / WEIGHTS]
     if not weights:
         return None
     if len(weights) > 1:
         names = ", ".join(path.name for path in weights)
         raise SourceError(f"{folder}: found {names}; expected one, so name the file")
-    options = weights[0].with_name(_swap(weights[0].name, WEIGHTS, OPTIONS))
+    options = folder / OPTIONS
+    if weights[0].name.endswith(WEIGHTS):
+        options = weights[0].with_name(_swap(weights[0].name, WEIGHTS, OPTIONS))
     for path in (options, weights[0]):
         if not path.is_file():
             raise SourceError(f"{path}: no such file; expected it beside its pair")
     return options, weights[0]
+
+
+def _weights_in(folder: Path) -> List[Path]:
+    """RETURNS (List[Path]): The files with the likeliest name: there should be one.
+    simple_elmo's is model.hdf5."""
+    files = sorted(path for path in folder.iterdir() if path.suffix == ".hdf5")
+    plain = [path for path in files if path.name == WEIGHTS]
+    named = [path for path in files if path.name.endswith("_" + WEIGHTS)]
+    return plain or named or (files if (folder / OPTIONS).exists() else [])
 
 
 def _swap(name: str, old: str, new: str) -> str:
@@ -156,6 +161,7 @@ def save_hdf5(bilm: BiLM, folder: Path) -> None:
             "expected another folder"
         )
     folder.mkdir(parents=True, exist_ok=True)
+    had_softmax = _has_softmax(folder / WEIGHTS)
     tensors = {name: t.detach().cpu() for name, t in bilm.state_dict().items()}
 
     def write(path: Path) -> None:
@@ -166,10 +172,18 @@ def save_hdf5(bilm: BiLM, folder: Path) -> None:
     write_atomically(folder / WEIGHTS, write)
     if config.softmax is not None and bilm.vocab is not None:
         write_vocab(folder / VOCAB, bilm.vocab)
-    else:
+    elif had_softmax:
         (folder / VOCAB).unlink(missing_ok=True)  # left by another model
     text = json.dumps(write_options(config), indent=2) + "\n"
     write_atomically(folder / OPTIONS, lambda part: part.write_text(text))
+
+
+def _has_softmax(path: Path) -> bool:
+    try:
+        with _h5py().File(path, "r") as file:
+            return SOFTMAX in file
+    except OSError:  # not there, or no such file
+        return False
 
 
 def places(

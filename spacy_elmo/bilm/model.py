@@ -7,6 +7,7 @@ from typing import (
     Any,
     Callable,
     Dict,
+    Iterable,
     List,
     NamedTuple,
     Optional,
@@ -405,19 +406,21 @@ def _make_layers(config: LSTMConfig) -> nn.ModuleList:
     )
 
 
-def _checked(sentences: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
+def _checked(sentences: Iterable[Iterable[str]]) -> List[List[str]]:
     if isinstance(sentences, str):
         raise ValueError("expected a list of sentences, found a string")
+    lists: List[List[str]] = []  # of generators too, which can be read only once
     for number, sentence in enumerate(sentences):
         if isinstance(sentence, str):
             raise ValueError(f"sentence {number} is a string; expected a list of words")
-        for word in sentence:
+        lists.append(list(sentence))
+        for word in lists[-1]:
             if not isinstance(word, str):
                 raise ValueError(
                     f"sentence {number} has {word!r}, of type {type(word).__name__}; "
                     "expected words as strings"
                 )
-    return sentences
+    return lists
 
 
 def _as_it_is(row: int, layers: Tensor) -> Tensor:

@@ -2,6 +2,7 @@
 softmax.safetensors and vocab.txt, and lexicon.json where the encoder has symbols."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict
 
@@ -32,6 +33,8 @@ def load_native(folder: Path) -> "BiLM":
     config = _parse_config(folder / CONFIG, read_json(folder / CONFIG))
     tensors = _load_tensors(folder / WEIGHTS)
     vocab = None
+    if config.softmax is not None and not (folder / SOFTMAX).exists():
+        config = replace(config, softmax=None)  # only a language model needs it
     if config.softmax is not None:
         softmax = _load_tensors(folder / SOFTMAX)
         tensors.update({f"softmax.{name}": t for name, t in softmax.items()})
@@ -52,6 +55,7 @@ def load_native(folder: Path) -> "BiLM":
 def save_native(bilm: "BiLM", folder: Path, dtype: str = "float32") -> None:
     """Write a native folder, the weights in one of storage.DTYPES."""
     folder.mkdir(parents=True, exist_ok=True)
+    was_native = is_native(folder)
     weights: Dict[str, Tensor] = {}
     softmax: Dict[str, Tensor] = {}
     for name, tensor in bilm.state_dict().items():
@@ -63,7 +67,7 @@ def save_native(bilm: "BiLM", folder: Path, dtype: str = "float32") -> None:
     optional = {SOFTMAX: bool(softmax), VOCAB: bilm.vocab is not None and bool(softmax)}
     optional[LEXICON] = bool(bilm.lexicon.characters or bilm.lexicon.words)
     for name, needed in optional.items():
-        if not needed:
+        if was_native and not needed:
             (folder / name).unlink(missing_ok=True)  # left by another model
     if optional[SOFTMAX]:
         write_atomically(folder / SOFTMAX, lambda path: save_file(softmax, path))

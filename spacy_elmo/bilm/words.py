@@ -62,7 +62,8 @@ class WordCache:
         return table, index
 
     def _add(self, distinct: List[Key]) -> None:
-        # Both are replaced, never changed in place where another thread may read.
+        # Another thread may read both: rows are added to them or all replaced, but none
+        # is changed.
         new = [key for key in distinct if key not in self._rows]
         if len(self._rows) + len(new) > self.max_words:
             new = distinct
