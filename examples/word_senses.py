@@ -2,7 +2,7 @@
 
 Reads the sentences of assets/senses in which a word occurs, takes its vector in each,
 and compares them: first as a small table of cosines, then by asking which sentence is
-nearest to which.
+nearest to which, by the word and by what the words around it say of it.
 
     python examples/word_senses.py --word bank
     python examples/word_senses.py --lang ko --word 눈
@@ -14,6 +14,9 @@ from pathlib import Path
 import numpy as np
 import spacy
 import srsly
+
+from spacy_elmo.analysis.features import unit
+from spacy_elmo.analysis.senses import context
 
 ASSETS = Path(__file__).parents[1] / "assets"
 # Words between spaces and punctuation: the same in every language, nothing to install.
@@ -31,13 +34,14 @@ def main() -> None:
         words = ", ".join(dict.fromkeys(record["word"] for record in records))
         raise SystemExit(f"'{args.word}' is not in the sense set, which has {words}")
 
-    vectors = []
+    vectors, contexts = [], []
     for doc, record in zip(nlp.pipe(record["text"] for record in found), found):
         # In Korean this is the noun with its particle.
         span = doc.char_span(record["start"], record["end"], alignment_mode="expand")
-        vectors.append(doc._.elmo.layers[span.start : span.end, args.layer].mean(0))
-    units = np.array([vector / np.linalg.norm(vector) for vector in vectors])
-    cosines = units @ units.T  # (n_sentences, n_sentences)
+        layers = doc._.elmo.layers.transpose(1, 0, 2)  # (n_layers + 1, n_tokens, width)
+        vectors.append(layers[args.layer, span.start : span.end].mean(0))
+        contexts.append(context(layers, list(range(span.start, span.end)))[0])
+    cosines = compare(vectors)
 
     senses = [record["sense"] for record in found]
     shown = [n for n, sense in enumerate(senses) if senses[:n].count(sense) < SHOWN]
@@ -47,19 +51,41 @@ def main() -> None:
         cells = "".join(f"{cosines[row, column]:6.2f}" for column in shown)
         print(f"{k:3} {senses[row]:16}{cells}")
 
-    np.fill_diagonal(cosines, -np.inf)  # nobody is their own neighbour
     print("\nThe nearest two sentences of each sense")
     for sense in dict.fromkeys(senses):
         same = np.array([other == sense for other in senses])
-        pairs = np.where(np.outer(same, same), cosines, -np.inf)
+        pairs = np.where(np.outer(same, same), without_self(cosines), -np.inf)
         first, second = np.unravel_index(pairs.argmax(), pairs.shape)
         print(f"\n  {pairs[first, second]:.2f}  {sense}")
         print(f"        {marked(found[first])}\n        {marked(found[second])}")
 
-    right = sum(senses[cosines[n].argmax()] == senses[n] for n in range(len(senses)))
-    chance = (senses.count(senses[0]) - 1) / (len(senses) - 1)
-    print(f"\nNearest to a sentence is one of the same sense: {right} of {len(senses)}")
-    print(f"By chance it would be {chance:.0%}; here it is {right / len(senses):.0%}")
+    n = len(senses)
+    right, around = (count_right(c, senses) for c in (cosines, compare(contexts)))
+    chance = sum(senses.count(sense) - 1 for sense in senses) / (n - 1) / n
+    print(f"\nNearest to a sentence is one of the same sense: {right} of {n}")
+    print(f"By layer 1 of the words around it, without the word: {around} of {n}")
+    print(f"By chance it would be {chance:.0%}; here it is {right / n:.0%}", end=" ")
+    print(f"and {around / n:.0%}")
+    if args.lang == "ko":
+        print("In Korean the particle on a noun, which is part of the token, hides its")
+        print("sense: vectors of the same particle are near each other.")
+
+
+def compare(vectors: list) -> np.ndarray:
+    """RETURNS (np.ndarray): Cosines, (n_sentences, n_sentences)."""
+    units = unit(np.array(vectors))
+    return units @ units.T
+
+
+def without_self(cosines: np.ndarray) -> np.ndarray:
+    """RETURNS (np.ndarray): The same in which nobody is their own neighbour."""
+    return np.where(np.eye(len(cosines), dtype=bool), -np.inf, cosines)
+
+
+def count_right(cosines: np.ndarray, senses: list) -> int:
+    """RETURNS (int): How many are nearest to one of the same sense."""
+    nearest = without_self(cosines).argmax(1)
+    return sum(senses[n] == sense for n, sense in zip(nearest, senses))
 
 
 def marked(record: dict) -> str:

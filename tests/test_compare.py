@@ -24,7 +24,7 @@ import spacy_elmo.compare.run
 from spacy_elmo import load_bilm
 from spacy_elmo.cli import app
 from spacy_elmo.compare import jobs
-from spacy_elmo.compare.data import choose, digest_of, read_docs
+from spacy_elmo.compare.data import choose, read_docs
 from spacy_elmo.compare.jobs import JOBS
 from spacy_elmo.compare.options import Options
 from spacy_elmo.compare.plan import Pair
@@ -153,7 +153,7 @@ def compared(data, tmp_path_factory):
     """A folder of results, and what was printed."""
     output = tmp_path_factory.mktemp("compared")
     options = ["--variants", ",".join(reversed(VARIANTS)), "--seeds", "3,5"]
-    options += ["--shares", "0.5,1", "--n-process", "2", "--title", "A title"]
+    options += ["--shares", "0.5,1", "--n-process", "2", "--title", "A_title"]
     test = {"paths.test": str(data / "test.spacy")}
     text = run_spacy("elmo", *command(data, output, **test), *options)
     return output, text
@@ -281,6 +281,26 @@ def test_pipelines_of_the_first_seed_are_kept(compared, data):
             assert get_bilm(nlp).state_dict().keys() == bilm.state_dict().keys()
         list(nlp.pipe(TEXTS))
     assert not (folder / "layers").exists() and not (folder / "work").exists()
+
+
+def test_what_others_put_into_the_folder_stays(data, here, tmp_path, monkeypatch):
+    monkeypatch.setitem(JOBS, "speed", lambda **arguments: [1.0])
+    theirs = [tmp_path / name / "mine.txt" for name in ("work", "layers", "models")]
+    theirs.append(tmp_path / "models" / "baseline-1-7" / "meta.json")
+    for path in theirs:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("mine")
+    wanted = {"variants": ["mix-1"], "seeds": [0], "shares": [1.0], "keep": "none"}
+    compare(data, tmp_path, wanted)
+    assert (tmp_path / "compare.json").exists()
+    for path in theirs:
+        assert path.read_text() == "mine"
+    for name in ("work", "layers", "models"):
+        left = {path for path in (tmp_path / name).rglob("*") if path.is_file()}
+        assert left <= set(theirs)
+    other = tmp_path / "other"
+    compare(data, other, wanted)
+    assert not any((other / name).exists() for name in ("work", "layers", "models"))
 
 
 def test_another_order_in_one_process_gives_the_same(compared, data, here, tmp_path):
@@ -475,18 +495,6 @@ def test_shares_are_nested():
             last = chosen
 
 
-def test_digest_is_of_names_and_contents(tmp_path):
-    digests = set()
-    for name, text in (("a", "x"), ("a", "y"), ("b", "x")):
-        folder = tmp_path / f"{name}{text}"
-        folder.mkdir()
-        (folder / name).write_text(text)
-        shutil.copytree(folder, tmp_path / f"copy-{name}{text}")
-        assert digest_of(folder) == digest_of(tmp_path / f"copy-{name}{text}")
-        digests.add(digest_of(folder))
-    assert len(digests) == 3
-
-
 def test_variants(data):
     pair = Pair(*PAIR, overrides(data, **{"paths.vectors": str(data / "bilm")}))
     options = Options(seeds=[4])
@@ -506,6 +514,9 @@ def test_variants(data):
         "both": ("both", 0.001, None),
     }
     assert list(found) == ["baseline", "vectors", *settings]
+    for names in (["baseline"], ["vectors", "baseline"]):
+        runs = Comparison(pair, Options(variants=names), Path("x"), print).runs
+        assert {run.variant.name for run in runs} == {"baseline", "vectors"}
     for name, config in found.items():
         has_vectors = name == "vectors"
         assert (config["initialize"]["vectors"] is not None) == has_vectors

@@ -4,6 +4,7 @@ import ast
 import re
 import runpy
 import sys
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from spacy_elmo.analysis.senses import (
     neighbor_accuracy,
     occurrence_vectors,
     read_occurrences,
+    vector_names,
 )
 from spacy_elmo.data.reading import RULES
 
@@ -50,10 +52,17 @@ def test_word_senses(run, tmp_path, lang, word):
     senses = [occurrence.sense for occurrence in occurrences]
     nlp = spacy.blank(lang, config=RULES)
     bilm = load_bilm(source)
-    top = occurrence_vectors(bilm, nlp, occurrences)[:, bilm.config.lstm.n_layers]
+    vectors = occurrence_vectors(bilm, nlp, occurrences)
+    top = vectors[:, bilm.config.lstm.n_layers]
     right, n = re.search(r"of the same sense: (\d+) of (\d+)", out).groups()
     assert int(n) == len(senses)
     assert int(right) == round(neighbor_accuracy(top, senses) * len(senses))
+    around = vectors[:, vector_names(bilm).index("context 1")]
+    right = int(re.search(rf"without the word: (\d+) of {n}", out)[1])
+    assert right == round(neighbor_accuracy(around, senses) * len(senses))
+    pairs = [a == b for a, b in permutations(senses, 2)]
+    assert f"By chance it would be {np.mean(pairs):.0%}; " in out
+    assert ("the particle on a noun" in out) == (lang == "ko")
 
     rows = re.findall(r"^ *\d+ \w+ +([ \d.-]+)$", out, re.M)
     table = np.array([[float(cell) for cell in row.split()] for row in rows])

@@ -369,6 +369,28 @@ def test_command_takes_the_place_of_a_word(source, path, tmp_path):
     assert read_json(out)["queries"][0]["position"] == 2
 
 
+@pytest.mark.parametrize("tokenized", [False, True])
+def test_command_reads_queries_from_a_file(source, path, tmp_path, tokenized):
+    more = ["--tokenized"] if tokenized else []
+    queries = tmp_path / "queries.txt"
+    queries.write_text("A ban, or [gel].\n\n  ban  gel [ban] ban\n", "utf-8-sig")
+    if tokenized:
+        queries.write_text("A ban , or [gel] .\n  ban  gel [ban] ban\n")
+    out = tmp_path / "out.json"
+    args = ["--query", "ban ban", "--word", "ban", *more, "--output", out]
+    args += ["--title", "Near_a_word"]
+    done = call("neighbors", source, path, "--query-file", queries, *args)
+    assert done.exit_code == 0, done.output
+    data = read_json(out)
+    assert data["title"] == "Near a word"
+    found = [(query["sentence"], query["position"]) for query in data["queries"]]
+    asked = [("A ban , or gel .", 4), ("ban gel ban ban", 2)]
+    assert found == [("ban ban", 0), *asked]
+    done = call("neighbors", source, path, "--query-file", queries, *more, "-o", out)
+    assert done.exit_code == 0, done.output
+    assert [(q["sentence"], q["position"]) for q in read_json(out)["queries"]] == asked
+
+
 def test_command_searches_approximately(source, path, tmp_path):
     pytest.importorskip("usearch")
     results = []
@@ -394,6 +416,21 @@ def test_refusals(source, path, tmp_path, monkeypatch):
     assert said in refusal(*args, "--word", "bat")
     said = "found 2 --query and 1 --word; expected one for each"
     assert said in refusal(*args, "--query", "A bat.", "--word", "ban")
+    queries = tmp_path / "queries.txt"
+    args = [source, path]
+    assert "found no --query and no --query-file" in refusal(*args)
+    args += ["--query-file", queries]
+    for content, said in (
+        ("A [ban]\nno word\n", "expected one word in brackets in line 2"),
+        ("A [ban] or [gel]", "expected one word in brackets in line 1"),
+        ("A ban[d]", "'d' is no word of the query; its words are: A band"),
+        (" \n", "found no sentences; expected a query a line"),
+    ):
+        queries.write_text(content)
+        assert said in refusal(*args)
+    queries.write_bytes(b"caf\xe9 [x]")
+    assert "found no UTF-8" in refusal(*args)
+    args = [source, path, "--query", "A ban."]
     said = "found 1 --query and 2 --position"
     assert said in refusal(*args, "--word", "ban", "--position", 1, "--position", 2)
     assert "--layer is '7'" in refusal(*args, "--word", "ban", "--layer", 7)

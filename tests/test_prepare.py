@@ -272,6 +272,18 @@ def test_categories(prepare):
     assert not docs["train"][0].has_annotation("ENT_IOB")
 
 
+def test_spans_that_are_null_are_not_there(prepare):
+    spans = [[0, 3, "PERSON"]]
+    given = [
+        {"text": "Ann", "spans": None, "ents": spans},
+        {"text": "Bob", "entities": None, "label": "x"},
+    ]
+    docs, _ = prepare({"train.jsonl": given, "dev.jsonl": given})
+    first, second = docs["train"]
+    assert [ent.text for ent in first.ents] == ["Ann"]
+    assert not second.ents and second.cats == {"x": 1.0}
+
+
 def test_one_label_a_text_means_not_the_others(prepare):
     docs, output = prepare(
         {
@@ -409,6 +421,9 @@ RANGE = "4-5\tx" + "\t_" * 8 + "\n"
         ({"train.jsonl": [{"text": "a", "spans": [[0, 2, "X"]]}]}, "which has no word"),
         ({"train.jsonl": [{"text": "a b", "spans": [[1, 2, "X"]]}]}, "has no word"),
         ({"train.jsonl": [{"text": "a", "spans": [[0, "X"]]}]}, ":1: found the span"),
+        ({"train.jsonl": [{"text": "a", "spans": 3}]}, ":1: found spans 3, expected a"),
+        ({"train.jsonl": [{"text": "a", "ents": "X"}]}, ":1: found ents 'X', expected"),
+        ({"train.jsonl": [{"text": "a", "spans": None}]}, ":1: found ['text'], exp"),
         ({"train.spacy": "nothing"}, "train.spacy: this is not a .spacy file"),
         ({"train.conll": "a O", "train.jsonl": ""}, "found several kinds of train"),
         ({"train-dev.conllu": TREE}, "is this for train or dev?"),

@@ -118,9 +118,10 @@ CONLLU = """# sent_id = 1
 """
 
 
-def test_conllu(tmp_path):
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_conllu(tmp_path, encoding):
     path = tmp_path / "a.conllu"
-    path.write_text(CONLLU)
+    path.write_text(CONLLU, encoding)
     first, second = read_tagged(path)
     assert first == Tagged(
         ["do", "n't"],
@@ -452,11 +453,63 @@ def test_senses_by_the_slow_way(bilm, tmp_path, monkeypatch, batch):
     assert names[2:] == ["layer 1", "layer 2", "mix"]
 
 
+def hold_out(path, parts):
+    """Write what the command trains on and what it keeps for development."""
+    for target, held_out in zip(parts, (False, True)):
+        tree = ElementTree.parse(path)
+        for number, document in enumerate(tree.getroot().findall("text")):
+            if (number in (9, 19)) != held_out:
+                tree.getroot().remove(document)
+        tree.write(target)
+        key_beside(target).write_text(key_beside(path).read_text())
+    return parts
+
+
+class Static:
+    """Word vectors in the place of a biLM."""
+
+    def __init__(self, vectors):
+        self.vectors = vectors
+
+    def embed(self, sentences):
+        words = [self.vectors.get(word, [0.0] * 5) for word in sentences[0]]
+        return [np.array([words], dtype=np.float32)]
+
+
+def test_static_vectors_choose_senses_by_the_slow_way(source, tmp_path):
+    rng = np.random.default_rng(0)
+    words = ["bank", "banks", "play", "out", "runs"]
+    vectors = {word: rng.normal(size=5).tolist() for word in words}
+    static = save_vectors(tmp_path / "static", vectors)
+    path, out = write_wsd(tmp_path / "all.data.xml", 21), tmp_path / "out.json"
+    args = ["probe", source, path, "--output", out]
+    assert call(*args).exit_code == 0
+    [without] = read_json(out)["tasks"]
+    done = call(*args, "--static", static)
+    assert done.exit_code == 0, done.output
+    [found] = read_json(out)["tasks"]
+    row = found["rows"].pop(1)
+    assert found == without
+    assert row["name"] == "static vectors" and row["layer"] is None
+    parts = hold_out(path, [tmp_path / f"{name}.data.xml" for name in "ab"])
+    frequent, near, _ = reference(Static(vectors), *parts, 0)
+    assert near != frequent
+    assert row["accuracy"] == pytest.approx(near / found["dev"])
+
+
+def test_static_vectors_fall_back_on_the_most_frequent_sense(bilm, tmp_path):
+    static = save_vectors(tmp_path, {"bank": [1.0, 0.2], "banks": [0.1, 1.0]})
+    train = {"t0": ("river", "banks"), "t1": ("money", "bank"), "t2": ("money", "bank")}
+    dev = {"d0": ("river", "banks"), "d1": ("money", "bank"), "d2": ("money", "novel")}
+    rows, _ = small(bilm, train, dev, static=spacy.load(static).vocab)
+    assert rows[:2] == [2 / 3, 1.0]
+
+
 def one_sentence(form, name, pos="NOUN", lemma="bank"):
     return ["We", form, name], [(name, lemma, pos, 1, 2)]
 
 
-def small(bilm, train, dev):
+def small(bilm, train, dev, **options):
     """train, dev: Senses by the id of an instance, and its form or more of it."""
     from spacy_elmo.analysis.wsd import Instance, Sentence
 
@@ -470,7 +523,7 @@ def small(bilm, train, dev):
     keys = [
         {name: tuple(v[0].split()) for name, v in part.items()} for part in (train, dev)
     ]
-    result = probe_senses(bilm, *parts, *keys)
+    result = probe_senses(bilm, *parts, *keys, **options)
     return [row["accuracy"] for row in result["rows"]], result["unseen"]
 
 
@@ -503,13 +556,7 @@ def test_any_of_several_senses_is_right(bilm):
 
 def test_command_holds_out_every_tenth_text(source, tmp_path):
     path = write_wsd(tmp_path / "all.data.xml", 21)
-    parts = [tmp_path / "train.xml", tmp_path / "dev.xml"]
-    for target, held_out in zip(parts, (False, True)):
-        tree = ElementTree.parse(path)
-        for number, document in enumerate(tree.getroot().findall("text")):
-            if (number in (9, 19)) != held_out:
-                tree.getroot().remove(document)
-        tree.write(target)
+    parts = hold_out(path, [tmp_path / "train.xml", tmp_path / "dev.xml"])
     key = key_beside(path)
     results = []
     for args in (

@@ -1,6 +1,7 @@
 """project.yml: what its commands make, skip and make again."""
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -8,6 +9,8 @@ from pathlib import Path
 
 import pytest
 import srsly
+from analysis import save_vectors
+from pipelines import save_bilm
 from pretraining import CONFIG
 from weasel.cli.run import load_project_config
 
@@ -32,7 +35,7 @@ SMALL = {
 @pytest.fixture
 def project(tmp_path):
     """A copy in which everything is small."""
-    for name in ("configs", "assets"):
+    for name in ("configs", "assets", "examples"):
         shutil.copytree(ROOT / name, tmp_path / name)
     shutil.copy(ROOT / "project.yml", tmp_path)
     (tmp_path / "tiny.cfg").write_text(CONFIG)
@@ -62,27 +65,50 @@ def run(project, workflow, **variables):
 
 
 def test_all_skips_what_is_done_and_redoes_what_changed(project):
-    done = run(project, "all")
+    save_vectors(project / "vectors", {"the": [1.0, 2.0], "play": [2.0, 1.0]})
+    done = run(project, "all", vectors="vectors")
     assert set(done) == set(PROJECT["workflows"]["all"])
     results = project / "training" / "en"
     page = (results / "report.html").read_text("utf8")
-    for part in ("Tags and dependencies", "Named entities", "play", "눈", "perplexity"):
+    for part in ("Tags and dependencies", "Named entities"):
+        assert f">{part}<" in page and f">{part}, with the bundled biLM<" in page
+    for part in ("play", "눈", "perplexity"):
         assert part in page
-    assert "Named entities, with the bundled biLM" in page
-    tasks = (("parsing", "dep_las"), ("bundled/parsing", "dep_las"), ("ner", "ents_f"))
-    for task, metric in tasks:
+    both = ["baseline", "mix-0.001"]
+    for task, metric, expected in (
+        ("few/parsing", "dep_las", ["baseline", "vectors", "mix-0.001"]),
+        ("few/ner", "ents_f", ["baseline", "vectors", "mix-0.001"]),
+        ("bundled/parsing", "dep_las", both),
+        ("bundled/ner", "ents_f", both),
+    ):
         table = srsly.read_json(results / task / "compare.json")
-        names = [variant["name"] for variant in table["variants"]]
-        assert names == ["baseline", "mix-0.001"]
+        assert [variant["name"] for variant in table["variants"]] == expected
         assert all(metric in variant["scores"] for variant in table["variants"])
 
-    assert run(project, "all") == ["list-text", "report"]
+    always = {"list-text", "list-sources", "report"}
+    assert set(run(project, "all", vectors="vectors")) == always
 
+    save_vectors(project / "vectors", {"the": [1.0, 2.0], "play": [2.0, 3.0]})
     senses = project / "assets" / "senses" / "en.jsonl"
     lines = senses.read_text("utf8").splitlines(keepends=True)
     senses.write_text("".join(lines[:-1]), "utf8")
     changed = {"perplexity", "find-neighbors", "map-senses", "map-bundled-senses"}
-    assert set(run(project, "all")) == changed | {"list-text", "report"}
+    changed |= {"compare-parsing-few", "compare-ner-few"}
+    assert set(run(project, "all", vectors="vectors")) == changed | always
+
+
+def test_a_bilm_that_is_named_or_changed(project):
+    always = {"list-sources", "report"}
+    looks = {"probe-layers", "find-neighbors", "map-senses"}
+    assert set(run(project, "probe", bilm="en_wiki_sm")) == looks | always | {"prepare"}
+    for seed in (0, 1):
+        save_bilm(project / "mine", seed)
+        assert set(run(project, "probe", bilm="mine")) == looks | always
+    assert set(run(project, "probe", bilm="mine")) == always
+    code, out = spacy(project, "project", "run", "probe", ".", "--vars.bilm", "nowhere")
+    assert code == 1 and "nowhere: no such file or folder; expected" in out
+    run(project, "clean")
+    assert not list(project.glob("training/en")) + list(project.glob("corpus/en"))
 
 
 def test_another_text_is_pretrained_on_again(project):
@@ -109,8 +135,15 @@ def test_korean_pipelines_and_packages(project):
     assert "train-ner" in run(project, "train", **told)
     assert run(project, "package", **told)[-1:] == ["package-parsing"]
     assert list((project / "packages").rglob("*.tar.gz"))
-    run(project, "finetune", **told, domain_text="assets/senses/ko.jsonl")
+    told["domain_text"] = "texts/*.txt"
+    prose = (project / "assets/text/en.txt").read_text("utf8")
+    for name in "ab":
+        (project / "texts").mkdir(exist_ok=True)
+        (project / "texts" / f"{name}.txt").write_text(prose, "utf8")
+        done = run(project, "finetune", **told)
+        assert done == ["list-finetuning", "finetune-bilm"]
     assert (project / "training/ko/finetuned/model-best/config.json").exists()
+    assert run(project, "finetune", **told) == ["list-finetuning"]
 
 
 def test_treebanks_come_by_git(project, tmp_path_factory):
@@ -140,9 +173,15 @@ def test_commands_can_run_everywhere():
     assert len(set(names)) == len(names)
     for command in PROJECT["commands"]:
         assert command["help"]
-        for line in command["script"]:
-            assert line.startswith(("python -m ", "python -c "))
     loaded = load_project_config(ROOT)
+    for command in loaded["commands"]:
+        for line in command["script"]:
+            assert line.startswith("python -m ")
+            # As weasel does on Windows, and as it does elsewhere.
+            parts = shlex.split(line, posix=False)
+            assert parts == shlex.split(line, posix=True) == line.split()
+    outputs = [path for each in loaded["commands"] for path in each.get("outputs", [])]
+    assert len(set(outputs)) == len(outputs)
     for command, made in zip(PROJECT["commands"], loaded["commands"]):
         assert len(command.get("deps", [])) == len(made.get("deps", []))
     for steps in PROJECT["workflows"].values():

@@ -402,6 +402,15 @@ def test_json_of_models_and_corpora_is_no_result(tmp_path):
     assert results.files == ["p.json"] and results.skipped == []
 
 
+@pytest.mark.parametrize("kind", [["probe"], {}, 1, None, "x"])
+def test_json_of_another_kind_is_skipped(tmp_path, kind):
+    KINDS["perplexity"](tmp_path)
+    samples.write(tmp_path / "x.json", {"kind": kind})
+    results = find_results(tmp_path)
+    assert results.files == ["p.json"]
+    assert results.skipped == ["x.json: found no result of a command of ours"]
+
+
 def test_only_the_table_of_a_comparison_counts(tmp_path):
     folder = tmp_path / "parsing"
     samples.write(folder / "compare.json", samples.compare())

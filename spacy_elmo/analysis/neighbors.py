@@ -1,6 +1,18 @@
 """The nearest tokens of a text to a word in its context (Table 4 of the paper)."""
 
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence
+import re
+from pathlib import Path
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 import numpy as np
 from spacy.language import Language
@@ -14,6 +26,7 @@ from .static import static_vectors
 
 MORE = 4  # times as many as wanted are looked for, since some are left out
 WORDS = 2**14  # compared at a time
+MARKED = re.compile(r"([^\[\]]*)\[([^\[\]]+)\]([^\[\]]*)")
 
 Search = Callable[[np.ndarray, int], List[Found]]
 
@@ -44,9 +57,49 @@ def make_query(words: List[str], word: str, position: Optional[int] = None) -> Q
 
 def split_query(nlp: Language, text: str, tokenized: bool) -> List[str]:
     """RETURNS (List[str]): Words as in the text of an index."""
+    return [word for word, _ in _find_words(nlp, text, tokenized)]
+
+
+def read_queries(path: Path) -> List["re.Match[str]"]:
+    """RETURNS (List[re.Match[str]]): What is before a word in brackets, the word, and
+    what is after it; of each line."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: found no UTF-8; expected sentences") from None
+    found = []
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            match = MARKED.fullmatch(line)
+            if match is None:
+                raise ValueError(
+                    f"{path}: expected one word in brackets in line {number}, as in: "
+                    "I [play] chess"
+                )
+            found.append(match)
+    if not found:
+        raise ValueError(f"{path}: found no sentences; expected a query a line")
+    return found
+
+
+def marked_query(nlp: Language, query: "re.Match[str]", tokenized: bool) -> Query:
+    """query (re.Match[str]): As read_queries gives it."""
+    before, word, after = query.groups()
+    found = _find_words(nlp, before + word + after, tokenized)
+    words = [text for text, _ in found]
+    if (word, len(before)) not in found:
+        raise ValueError(
+            f"'{word}' is no word of the query; its words are: {' '.join(words)}"
+        )
+    return Query(words, found.index((word, len(before))))
+
+
+def _find_words(nlp: Language, text: str, tokenized: bool) -> List[Tuple[str, int]]:
+    """RETURNS (List[Tuple[str, int]]): Words, and the characters they begin at."""
     if tokenized:
-        return text.split()
-    return [token.text for token in nlp.make_doc(text) if not token.is_space]
+        return [(found[0], found.start()) for found in re.finditer(r"\S+", text)]
+    doc = nlp.make_doc(text)
+    return [(token.text, token.idx) for token in doc if not token.is_space]
 
 
 def choose_layers(names: Sequence[str], chosen: Optional[str]) -> List[str]:

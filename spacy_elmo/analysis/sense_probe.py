@@ -4,17 +4,19 @@ from collections import Counter
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
 import numpy as np
+from spacy.vocab import Vocab
 
 from ..bilm import BiLM
 from .features import ROUNDING, Tell, embed_stream, layer_names, silent, unit, with_mix
+from .static import static_vectors
 from .wsd import Instance, Sentence
 
 Keys = Mapping[str, Tuple[str, ...]]
 
 
 class Sense:
-    """A sense of a word: how often it was seen, and the sum of its vectors,
-    (n_layers + 1, width)."""
+    """A sense of a word: how often it was seen, and the sum of its vectors of each
+    kind, (n_kinds, width)."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -27,13 +29,13 @@ class Sense:
 
     @property
     def vectors(self) -> np.ndarray:
-        """RETURNS (np.ndarray): The mean, of each layer and their mix, of length 1:
-        (n_layers + 2, width)."""
-        return unit(with_mix(self.total / self.count))
+        """RETURNS (np.ndarray): The means, of length 1: (n_kinds, width)."""
+        return unit(self.total / self.count)
 
 
 class Senses:
-    """The senses that were seen of each lemma and part of speech."""
+    """The senses that were seen of each lemma and part of speech, with vectors of one
+    kind or several, such as layers."""
 
     def __init__(self) -> None:
         self.by_word: Dict[Tuple[str, str], Dict[str, Sense]] = {}
@@ -43,7 +45,7 @@ class Senses:
     def add(
         self, instance: Instance, names: Iterable[str], vectors: np.ndarray
     ) -> None:
-        """vectors (np.ndarray): (n_layers + 1, width)."""
+        """vectors (np.ndarray): (n_kinds, width)."""
         senses = self.by_word.setdefault((instance.lemma, instance.pos), {})
         counts = self.by_lemma.setdefault(instance.lemma, Counter())
         for name in names:
@@ -66,19 +68,19 @@ class Senses:
 def predict(
     senses: Senses, instance: Instance, vectors: np.ndarray
 ) -> List[Optional[str]]:
-    """vectors (np.ndarray): (n_layers + 1, width).
+    """vectors (np.ndarray): (n_kinds, width).
     RETURNS (List[Optional[str]]): The most frequent sense, and the nearest one by each
-        layer and by their mix; None if nothing is known of the lemma.
+        kind of vector; None if nothing is known of the lemma.
     """
     known = senses.known(instance)
     if not known:
-        return [senses.fallback(instance)] * (len(vectors) + 2)
-    nearest = np.zeros(len(vectors) + 1, dtype=np.int64)
+        return [senses.fallback(instance)] * (len(vectors) + 1)
+    nearest = np.zeros(len(vectors), dtype=np.int64)
     if len(known) > 1:
         means = np.stack([sense.vectors for sense in known])
-        cosines = np.einsum("slw,lw->ls", means, unit(with_mix(vectors)))
-        # Without context senses are as near as each other, up to rounding: the most
-        # frequent of them.
+        cosines = np.einsum("skw,kw->ks", means, unit(vectors))
+        # Without context, or without a vector, senses are as near as each other, up to
+        # rounding: the most frequent of them.
         nearest = (cosines >= cosines.max(1, keepdims=True) - ROUNDING).argmax(1)
     return [known[0].name, *(known[number].name for number in nearest)]
 
@@ -90,31 +92,43 @@ def probe_senses(
     train_keys: Keys,
     dev_keys: Keys,
     *,
+    static: Optional[Vocab] = None,
     tell: Tell = silent,
 ) -> Dict[str, Any]:
-    """RETURNS (Dict[str, Any]): "task", how many instances were used, how many of DEV
-    have a lemma that TRAIN has not ("unseen", which count as errors), and "rows" with
-    the accuracy of each way to choose."""
-    senses = Senses()
-    for instance, vectors in _instances(bilm, train, train_keys, tell):
+    """static (Optional[Vocab]): Whose word vectors choose as layers do, in a row of
+        their own.
+    RETURNS (Dict[str, Any]): "task", how many instances were used, how many of DEV
+        have a lemma that TRAIN has not ("unseen", which count as errors), and "rows"
+        with the accuracy of each way to choose.
+    """
+    rows: List[Dict[str, Any]] = [{"name": "most frequent sense", "layer": None}]
+    if static is not None:
+        rows.append({"name": "static vectors", "layer": None})
+    for name in layer_names(bilm)[:-1]:
+        label = "layer 0 (without context)" if name == "0" else f"layer {name}"
+        rows.append({"name": label, "layer": int(name)})
+    rows.append({"name": "mix", "layer": "mix"})
+
+    senses, by_static = Senses(), Senses()
+    for instance, vectors, words in _instances(bilm, train, train_keys, tell):
         senses.add(instance, train_keys[instance.id], vectors)
+        if static is not None:
+            vector = _static_vector(static, words)
+            by_static.add(instance, train_keys[instance.id], vector)
     if not senses.n_instances:
         raise ValueError("found no instance of TRAIN in its key file; expected some")
-    names = layer_names(bilm)
-    n_right = np.zeros(1 + len(names), dtype=np.int64)
+    n_right = np.zeros(len(rows), dtype=np.int64)
     n_dev = n_unseen = 0
-    for instance, vectors in _instances(bilm, dev, dev_keys, tell):
+    for instance, vectors, words in _instances(bilm, dev, dev_keys, tell):
         guesses = predict(senses, instance, vectors)
+        if static is not None:
+            vector = _static_vector(static, words)
+            guesses[1:1] = predict(by_static, instance, vector)[1:]
         n_right += [guess in dev_keys[instance.id] for guess in guesses]
         n_unseen += guesses[0] is None
         n_dev += 1
     if not n_dev:
         raise ValueError("found no instance of DEV in its key file; expected some")
-    rows: List[Dict[str, Any]] = [{"name": "most frequent sense", "layer": None}]
-    for name in names[:-1]:
-        label = "layer 0 (without context)" if name == "0" else f"layer {name}"
-        rows.append({"name": label, "layer": int(name)})
-    rows.append({"name": "mix", "layer": "mix"})
     for row, number in zip(rows, n_right.tolist()):
         row["accuracy"] = number / n_dev
     return {
@@ -126,13 +140,23 @@ def probe_senses(
     }
 
 
+def _static_vector(static: Vocab, words: List[str]) -> np.ndarray:
+    """RETURNS (np.ndarray): The mean of the words that have one, (1, width)."""
+    vectors = static_vectors(static, words)
+    found = vectors[vectors.any(1)]
+    return (found if len(found) else vectors).mean(0, keepdims=True)
+
+
 def _instances(
     bilm: BiLM, sentences: Iterable[Sentence], keys: Keys, tell: Tell
-) -> Iterable[Tuple[Instance, np.ndarray]]:
-    """YIELDS (Tuple[Instance, np.ndarray]): The instances with a key and the means of
-    their words' vectors, (n_layers + 1, width)."""
+) -> Iterable[Tuple[Instance, np.ndarray, List[str]]]:
+    """YIELDS (Tuple[Instance, np.ndarray, List[str]]): The instances with a key, the
+    means of their words' vectors in each layer and the mix, (n_layers + 2, width), and
+    their words."""
     wanted = (s for s in sentences if any(i.id in keys for i in s.instances))
     for sentence, layers in embed_stream(bilm, wanted, lambda s: s.words, tell):
         for instance in sentence.instances:
             if instance.id in keys:
-                yield instance, layers[:, instance.start : instance.end].mean(1)
+                place = slice(instance.start, instance.end)
+                vectors = with_mix(layers[:, place].mean(1))
+                yield instance, vectors, sentence.words[place]

@@ -31,7 +31,7 @@ def read_tagged(path: Path, limit: Optional[int] = None) -> Iterator[Tagged]:
 
 def _read_conllu(path: Path) -> Iterator[Tagged]:
     rows: List[List[str]] = []
-    with path.open(encoding="utf-8") as file:
+    with path.open(encoding="utf-8-sig") as file:
         try:
             for number, line in enumerate(file, 1):
                 line = line.rstrip("\n")

@@ -5,8 +5,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from . import app
-
-OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
+from .pretrain import OVERRIDES
 
 
 @app.command("assets", context_settings=OVERRIDES)

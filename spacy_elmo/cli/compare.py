@@ -8,6 +8,7 @@ from wasabi import msg
 from . import app
 from .pretrain import OVERRIDES, say
 from .reading import GPU_ID
+from .titles import TITLE
 
 ValueT = TypeVar("ValueT")
 
@@ -18,11 +19,12 @@ def compare_cli(
     baseline: Path = Argument(..., metavar="BASELINE", help="A config of spaCy's CNN"),
     elmo: Path = Argument(..., metavar="ELMO", help="The same with ELMo"),
     output: Path = Option(..., "--output", "-o", help="The folder to write"),
-    title: str = Option("", "--title", help="Of the table"),
+    title: Optional[str] = TITLE,
     variants: Optional[str] = Option(
         None,
         "--variants",
-        help="Some of baseline,vectors,last,mean,mix-1,mix-0.001,output,both",
+        help="Some of baseline,vectors,last,mean,mix-1,mix-0.001,output,both; by "
+        "default all. --paths.vectors adds vectors to them",
     ),
     seeds: str = Option("0,1,2", "--seeds", help="Each variant is trained with each"),
     shares: str = Option("1", "--shares", help="Of the training data, as 1,0.1,0.01"),
@@ -54,7 +56,7 @@ def compare_cli(
     try:
         device_of(gpu_id)
         options = Options(
-            title=title,
+            title=title or "",
             variants=None if variants is None else split(variants, "variants", str),
             seeds=split(seeds, "seeds", int),
             shares=split(shares, "shares", float),

@@ -22,6 +22,8 @@ def embed_cli(
 
     An interrupted run goes on where it was when it is started again.
     """
+    from tqdm import tqdm
+
     from ..bilm.errors import SourceError
     from ..dump import dump
     from ..pretrain.sentences import read_sentences
@@ -30,7 +32,11 @@ def embed_cli(
     try:
         bilm = load_on(gpu_id, source)
         splitter = splitter_for(bilm, lang, tokenizer, tokenized)
-        n_sentences = dump(bilm, read_sentences([text], splitter), out)
+        sentences = read_sentences([text], splitter)
+        with tqdm(unit=" sentences", disable=None, leave=False) as bar:
+            n_sentences = dump(
+                bilm, sentences, out, tell=lambda n_done: bar.update(n_done - bar.n)
+            )
     except (SourceError, ValueError, OSError) as error:
         msg.fail(str(error), exits=1)
     msg.good(f"Wrote the vectors of {n_sentences:,} sentences to {out}")

@@ -7,6 +7,7 @@ from wasabi import msg
 
 from . import app
 from .reading import GPU_ID, LANG, TOKENIZED, TOKENIZER
+from .titles import TITLE
 
 CONTEXT = 10  # words printed on either side
 
@@ -16,14 +17,19 @@ def neighbors_cli(
     source: Path = Argument(..., help="A biLM of any kind"),
     text: str = Argument(..., help="A file, a folder or a pattern"),
     queries: List[str] = Option(
-        ..., "--query", help="A sentence; may be given more than once"
+        [], "--query", help="A sentence; may be given more than once"
     ),
-    words: List[str] = Option(..., "--word", help="A word in it; one for each query"),
+    words: List[str] = Option([], "--word", help="A word in it; one for each query"),
     positions: List[int] = Option(
         [],
         "--position",
         help="Which word of the query it is, from 0, if it is there more than once; "
         "none, or one for each query",
+    ),
+    query_file: Optional[Path] = Option(
+        None,
+        "--query-file",
+        help="Queries, one a line, in which the word is in brackets: I [play] chess",
     ),
     layer: Optional[str] = Option(
         None, "--layer", help="A number, 'mix' or 'all'; by default the top layer"
@@ -47,7 +53,7 @@ def neighbors_cli(
     tokenized: bool = TOKENIZED,
     lang: Optional[str] = LANG,
     tokenizer: Optional[str] = TOKENIZER,
-    title: Optional[str] = Option(None, "--title", help="What to call the result"),
+    title: Optional[str] = TITLE,
     output: Optional[Path] = Option(None, "--output", "-o", help="JSON to write"),
     gpu_id: int = GPU_ID,
 ) -> None:
@@ -65,6 +71,8 @@ def neighbors_cli(
         choose_layers,
         find_neighbors,
         make_query,
+        marked_query,
+        read_queries,
         split_query,
     )
     from ..analysis.output import write_json
@@ -73,6 +81,9 @@ def neighbors_cli(
     from .reading import load_on, splitter_for
 
     try:
+        marked = [] if query_file is None else read_queries(query_file)
+        if not queries and not marked:
+            raise ValueError("found no --query and no --query-file; expected either")
         for name, values in (("--word", words), ("--position", positions or words)):
             if len(values) != len(queries):
                 raise ValueError(
@@ -90,6 +101,7 @@ def neighbors_cli(
             make_query(split_query(nlp, query, tokenized), word, place)
             for query, word, place in zip(queries, words, places)
         ]
+        asked += [marked_query(nlp, query, tokenized) for query in marked]
         vocab = None if static is None else load_static(static)
         key = index_key(bilm, text, splitter)
         with TemporaryDirectory(ignore_cleanup_errors=True) as temporary:

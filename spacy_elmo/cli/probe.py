@@ -7,8 +7,11 @@ from wasabi import msg
 
 from . import app
 from .reading import GPU_ID
+from .titles import TITLE
 
 if TYPE_CHECKING:
+    from spacy.vocab import Vocab
+
     from ..analysis.features import Tell
     from ..bilm import BiLM
 
@@ -43,13 +46,13 @@ def probe_cli(
     ),
     key_dev: Optional[Path] = Option(None, "--key-dev", help="The same for DEV"),
     static: Optional[str] = Option(
-        None, "--static", help="For tags: a pipeline with word vectors to compare with"
+        None, "--static", help="A pipeline with word vectors to compare with"
     ),
     limit: Optional[int] = Option(
         None, "--limit", min=1, help="Sentences of TRAIN and of DEV to read"
     ),
     seed: int = Option(0, "--seed", help="Of the classifiers"),
-    title: Optional[str] = Option(None, "--title", help="What to call the result"),
+    title: Optional[str] = TITLE,
     output: Optional[Path] = Option(None, "--output", "-o", help="JSON to write"),
     gpu_id: int = GPU_ID,
 ) -> None:
@@ -62,6 +65,7 @@ def probe_cli(
     from tqdm import tqdm
 
     from ..analysis.output import write_json
+    from ..analysis.static import load_static
     from ..bilm.errors import SourceError
     from .reading import load_on
 
@@ -71,12 +75,14 @@ def probe_cli(
         task = Task.senses if train.suffix == ".xml" else Task.tags
     try:
         bilm = load_on(gpu_id, source)
+        vocab = None if static is None else load_static(static)
         with tqdm(unit=" tokens", disable=None, leave=False) as bar:
             if task is Task.tags:
                 names = [attr.value for attr in attrs]
-                tasks = tags(bilm, train, dev, names, static, limit, seed, bar.update)
+                tasks = tags(bilm, train, dev, names, vocab, limit, seed, bar.update)
             else:
-                tasks = senses(bilm, train, dev, key_train, key_dev, limit, bar.update)
+                keys = (key_train, key_dev)
+                tasks = senses(bilm, train, dev, *keys, vocab, limit, bar.update)
         data = {
             "kind": "probe",
             "title": title or f"{source.name}: {train.name}",
@@ -96,12 +102,11 @@ def tags(
     train: Path,
     dev: Optional[Path],
     attrs: List[str],
-    static: Optional[str],
+    static: Optional["Vocab"],
     limit: Optional[int],
     seed: int,
     tell: "Tell",
 ) -> List[Dict[str, Any]]:
-    from ..analysis.static import load_static
     from ..analysis.tag_probe import probe_tags
     from ..analysis.tagged import read_tagged
 
@@ -112,7 +117,7 @@ def tags(
         read_tagged(train, limit),
         read_tagged(dev, limit),
         attrs=attrs,
-        static=None if static is None else load_static(static),
+        static=static,
         seed=seed,
         tell=tell,
     )
@@ -124,6 +129,7 @@ def senses(
     dev: Optional[Path],
     key_train: Optional[Path],
     key_dev: Optional[Path],
+    static: Optional["Vocab"],
     limit: Optional[int],
     tell: "Tell",
 ) -> List[Dict[str, Any]]:
@@ -141,7 +147,8 @@ def senses(
             read_wsd(train, limit, lambda number: number % HELD_OUT != last),
             read_wsd(train, limit, lambda number: number % HELD_OUT == last),
         )
-    return [probe_senses(bilm, *parts, train_keys, dev_keys, tell=tell)]
+    keys = (train_keys, dev_keys)
+    return [probe_senses(bilm, *parts, *keys, static=static, tell=tell)]
 
 
 def print_task(result: Dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ from wasabi import msg
 
 from . import app
 from .reading import GPU_ID, LANG, TOKENIZER
+from .titles import TITLE
 
 
 @app.command("senses")
@@ -16,7 +17,7 @@ def senses_cli(
     ),
     lang: Optional[str] = LANG,
     tokenizer: Optional[str] = TOKENIZER,
-    title: Optional[str] = Option(None, "--title", help="What to call the result"),
+    title: Optional[str] = TITLE,
     output: Optional[Path] = Option(None, "--output", "-o", help="JSON to write"),
     gpu_id: int = GPU_ID,
 ) -> None:

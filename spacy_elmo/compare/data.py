@@ -1,6 +1,5 @@
-"""Training data: its digest, its size and parts of it."""
+"""Training data: its size and parts of it."""
 
-import hashlib
 import random
 from pathlib import Path
 from typing import List, Tuple
@@ -12,21 +11,6 @@ from spacy.vocab import Vocab
 from ..bilm.files import write_atomically
 
 SEED = 0  # the parts are the same for all variants and seeds
-
-
-def digest_of(path: Path) -> str:
-    """RETURNS (str): Of the contents of a file, or of all files in a folder."""
-    digest = hashlib.sha256()
-    files = (
-        [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
-    )
-    for file in files:
-        name = file.relative_to(path).as_posix() if file != path else ""
-        with file.open("rb") as data:
-            digest.update(f"{name}\0{file.stat().st_size}\0".encode())
-            while block := data.read(2**20):
-                digest.update(block)
-    return digest.hexdigest()
 
 
 def read_docs(path: Path) -> List[Doc]:

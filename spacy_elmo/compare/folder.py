@@ -1,8 +1,9 @@
 """The files of a comparison."""
 
 import shutil
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Iterable, Optional
 
 import srsly
 
@@ -60,10 +61,24 @@ class Folder:
             lambda part: part.write_text(text, encoding="utf-8"),
         )
 
-    def clean_up(self, *, keep_models: bool) -> None:
-        """Remove what is needed only until all runs are done."""
-        for name in ["work", "layers"] + ([] if keep_models else ["models"]):
-            shutil.rmtree(self.path / name, ignore_errors=True)
+    def clean_up(
+        self, runs: Iterable[Run], fingerprint: str, *, keep_models: bool
+    ) -> None:
+        """Remove what is needed only until all runs are done. Whatever else is in the
+        folder may be somebody's.
+
+        fingerprint (str): Of the biLM, which names the folder of its layers.
+        """
+        gone = [self.layers / fingerprint]
+        for run in runs:
+            gone.append(self.work(run))
+            if not keep_models:
+                gone.append(self.model(run))
+        for path in gone:
+            shutil.rmtree(path, ignore_errors=True)
+        for folder in {path.parent for path in gone}:
+            with suppress(OSError):  # not there, or there is more in it
+                folder.rmdir()
 
     def _result(self, run: Run) -> Path:
         return self.path / "runs" / f"{run.name}.json"

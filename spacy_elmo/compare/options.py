@@ -11,7 +11,8 @@ class Options:
     """How to compare.
 
     title (str): Of the table; by default, the name of the folder.
-    variants (Optional[List[str]]): By default all that are possible.
+    variants (Optional[List[str]]): By default all that are possible. Vectors that are
+        given with an override, which no other variant reads, add theirs.
     seeds (Sequence[int]): Each variant is trained with each.
     shares (Sequence[float]): Parts of the training data, such as 1 and 0.1.
     share_variants (Optional[List[str]]): Which variants run with less than all data.

@@ -11,8 +11,8 @@ from spacy.util import load_model_from_config
 from thinc.api import Config, ConfigValidationError
 
 from ..component import Elmo
+from ..data.digest import digest_of
 from ..elmo_model import get_shim
-from .data import digest_of
 from .variants import SETTINGS, VECTORS, Variant
 
 # What changes no score.
@@ -59,6 +59,8 @@ class Pair:
 
     baseline, elmo (Path): The configs.
     overrides (Dict[str, Any]): For both, by "section.key", where they have it.
+
+    gives_vectors (bool): Whether word vectors are among the overrides.
     """
 
     def __init__(self, baseline: Path, elmo: Path, overrides: Dict[str, Any]) -> None:
@@ -67,6 +69,7 @@ class Pair:
                 raise ValueError(f"{key} is what --seeds sets; leave it out")
             if key in [f"elmo.{name}" for name in SETTINGS]:
                 raise ValueError(f"{key} is what the variants set; leave it out")
+        self.gives_vectors = overrides.get("paths.vectors") is not None
         self.paths = (baseline, elmo)
         self.baseline, self.elmo = (read_config(path) for path in self.paths)
         for key, value in overrides.items():

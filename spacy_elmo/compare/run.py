@@ -37,6 +37,8 @@ class Comparison:
         names = options.variants
         if names is None:
             names = [n for n in VARIANTS if n != VECTORS or pair.has_vectors]
+        elif pair.gives_vectors:
+            names = [*names, VECTORS]
         in_part = options.share_variants or [n for n in SHARE_VARIANTS if n in names]
         find_variants(in_part)  # or say what is wrong with them
         self.shares = sorted(options.shares, reverse=True)
@@ -72,7 +74,11 @@ class Comparison:
         }
         text = to_markdown(compared)
         self.folder.write_table(compared, text)
-        self.folder.clean_up(keep_models=self.options.keep != "none")
+        self.folder.clean_up(
+            self.runs,
+            self.pair.facts.fingerprint,
+            keep_models=self.options.keep != "none",
+        )
         self.say(f"\n{text}")
         return compared
 

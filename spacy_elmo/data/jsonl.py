@@ -16,7 +16,8 @@ Record = Dict[str, Any]
 
 def read_jsonl(path: Path, reading: Reading) -> Iterator[Doc]:
     """{"text", "spans": [[start, end, label]]}, where a span may also be {"start",
-    "end", "label"}; {"text", "cats": {label: value}}; {"text", "label"}.
+    "end", "label"}; {"text", "cats": {label: value}}; {"text", "label"}. Spans
+    that are null count as not there.
 
     YIELDS (Doc): A text.
     """
@@ -37,6 +38,9 @@ def _read_record(line: str) -> Record:
         raise ValueError('found no text, expected {"text": ...}')
     if not record["text"].strip():
         raise ValueError("found an empty text")
+    for key in SPANS:
+        if key in record and record[key] is None:
+            del record[key]
     if not {*SPANS, "cats", "label"} & set(record):
         raise ValueError(
             f'found {sorted(record)}, expected "spans", "cats" or "label" with the text'
@@ -48,7 +52,10 @@ def _make_doc(record: Record, reading: Reading) -> Doc:
     doc = _tokenize(reading.nlp, record["text"])
     for key in SPANS:
         if key in record:
-            spans = [_make_span(doc, item, reading) for item in record[key]]
+            items = record[key]
+            if not isinstance(items, list):
+                raise ValueError(f"found {key} {items!r}, expected a list of spans")
+            spans = [_make_span(doc, item, reading) for item in items]
             reading.set_entities(doc, spans)
             break
     if "cats" in record:

@@ -118,8 +118,9 @@ def _kind(data: Any) -> str:
     if isinstance(data, dict):
         if "kind" not in data and {"forward", "backward", "mean"} <= set(data):
             return "perplexity"
-        if data.get("kind") in KINDS:
-            return str(data["kind"])
+        kind = data.get("kind")
+        if isinstance(kind, str) and kind in KINDS:
+            return kind
     raise ValueError("found no result of a command of ours")
 
 

@@ -1,0 +1,46 @@
+"""What it costs to store a biLM in fewer bits: trained pipelines score the same docs
+with the biLM they have and with the one that it was made of. See README.md here."""
+
+import argparse
+import json
+from pathlib import Path
+
+import spacy
+from spacy.training import Corpus
+
+from spacy_elmo.compare.jobs import score
+from spacy_elmo.compare.summary import find_metrics
+from spacy_elmo.component import Elmo
+
+
+def measure(pipeline: Path, bilm: str, data: Path) -> dict[str, dict[str, float]]:
+    """RETURNS (dict): By metric, in percent: "stored", "full", and their difference."""
+    nlp = spacy.load(pipeline)
+    corpus = Corpus(data)
+    stored = score(nlp, corpus)
+    for _, pipe in nlp.components:
+        if isinstance(pipe, Elmo):
+            pipe.initialize(lambda: list(corpus(nlp))[:1], bilm=bilm)
+    full = score(nlp, corpus)
+    return {
+        metric: {
+            "stored": round(100 * stored[metric], 3),
+            "full": round(100 * full[metric], 3),
+            "cost": round(100 * (full[metric] - stored[metric]), 3),
+        }
+        for metric in find_metrics([stored, full])
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    add = parser.add_argument
+    add("pipeline", type=Path, help="trained with the biLM in fewer bits")
+    add("bilm", help="the biLM with all its bits")
+    add("data", type=Path, help="docs to score, .spacy")
+    args = parser.parse_args()
+    print(json.dumps(measure(args.pipeline, args.bilm, args.data), indent=2))
+
+
+if __name__ == "__main__":
+    main()
