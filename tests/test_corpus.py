@@ -1,5 +1,6 @@
 """From files of any kind and state to a corpus."""
 
+import codecs
 import gzip
 import json
 import os
@@ -14,8 +15,9 @@ from hypothesis import strategies as st
 from pretraining import write_text
 from spacy.tokens import Doc, DocBin
 
+from spacy_elmo.bilm.files import write_vocab
 from spacy_elmo.pretrain import corpus as corpus_module
-from spacy_elmo.pretrain import tokenize
+from spacy_elmo.pretrain import corpus_writer, tokenize
 from spacy_elmo.pretrain.corpus import build_corpus
 from spacy_elmo.pretrain.sentences import read_sentences
 from spacy_elmo.pretrain.tokenize import Chunk, Splitter, split_chunk
@@ -55,19 +57,25 @@ def by_spacy(paragraphs):
 def write(path, data):
     path.parent.mkdir(parents=True, exist_ok=True)
     data = data if isinstance(data, bytes) else data.encode()
-    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    path.write_bytes(gzip.compress(data) if path.suffix.lower() == ".gz" else data)
     return path
 
 
 # Files and what is in them
 
 
-@pytest.mark.parametrize("name", ["a.txt", "a.jsonl", "a.txt.gz", "a.jsonl.gz", "a"])
-def test_kinds_of_files_have_the_same_words(tmp_path, name):
+@pytest.mark.parametrize("mark", [b"", codecs.BOM_UTF8])
+@pytest.mark.parametrize(
+    "name",
+    ["a.txt", "a.jsonl", "a.txt.gz", "a.jsonl.gz", "a", "a.TXT", "A.JSONL", "a.Txt.GZ"],
+)
+def test_kinds_of_files_have_the_same_words(tmp_path, name, mark):
     data = TEXT
-    if "jsonl" in name:
+    if "jsonl" in name.lower():
         data = "".join(json.dumps({"text": t}) + "\n" for t in TEXT.split("\n\n"))
-    corpus, new = build(tmp_path / "corpus", write(tmp_path / name, data))
+    write(tmp_path / "texts" / name, mark + data.encode())
+    texts = tmp_path / "texts"  # a folder, where the kind is known by the name
+    corpus, new = build(tmp_path / "corpus", texts / name if name == "a" else texts)
     assert new
     assert sentences(corpus) == by_spacy(TEXT.split("\n"))
     assert corpus.meta["train"]["n_documents"] == 2
@@ -164,11 +172,12 @@ def test_words_come_by_falling_frequency(tmp_path):
 
 
 def test_words_with_line_breaks_stay_on_their_line(tmp_path):
-    doc = Doc(spacy.blank("en").vocab, words=["a\nb", "a b", "c"])
+    doc = Doc(spacy.blank("en").vocab, words=["a\nb", "a b", "a\rb", "c\r"])
     path = write(tmp_path / "docs.spacy", DocBin(docs=[doc]).to_bytes())
     corpus, _ = build(tmp_path / "corpus", path)
-    assert sentences(corpus) == [["a b", "a b", "c"]]
-    assert dict(zip(corpus.words, corpus.counts.tolist())) == {"a b": 2, "c": 1}
+    assert sentences(corpus) == [["a b", "a b", "a b", "c "]]
+    assert dict(zip(corpus.words, corpus.counts.tolist())) == {"a b": 3, "c ": 1}
+    write_vocab(tmp_path / "vocab.txt", corpus.words)
 
 
 def test_korean(tmp_path):
@@ -260,7 +269,7 @@ def test_other_files_in_the_folder_are_left_alone(tmp_path):
 
 
 def test_long_documents_are_cut_into_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr(corpus_module, "MAX_BLOCK", 20)
+    monkeypatch.setattr(corpus_writer, "MAX_BLOCK", 20)
     path = write(tmp_path / "a.txt", "a b c d.\n" * 30 + "\n" + "e.\n" * 3)
     corpus, _ = build(tmp_path / "corpus", path)
     blocks = corpus.train.blocks
@@ -321,3 +330,103 @@ def test_held_out_is_given(tmp_path):
     assert len(sentences(corpus)) == 90
     assert sentences(corpus, "dev") == by_spacy(TEXT.split("\n"))
     assert dict(zip(corpus.words, corpus.counts))["Snow"] == 0
+
+
+@pytest.mark.parametrize("text", ["", "\n \n"])
+@pytest.mark.parametrize("n_documents", [1, 30])
+def test_text_to_hold_out_without_words_is_refused(tmp_path, text, n_documents):
+    path = write_text(tmp_path / "a.txt", n_documents=n_documents)
+    dev = write(tmp_path / "dev.txt", text)
+    with pytest.raises(ValueError, match=r"dev\.txt: found no words to evaluate on$"):
+        build(tmp_path / "corpus", path, dev_text=[str(dev)])
+    assert not (tmp_path / "corpus").exists()  # found before the rest was read
+
+
+def few_documents(folder, kind):
+    """Six documents, none of which is held out by itself."""
+    texts = [f"d{n} begins. " + "And goes on. " * n for n in range(6)]
+    assert not any(tokenize.is_held_out(t[:100], 1e-4) for t in texts)
+    if kind == "spacy":
+        nlp = spacy.blank("en")
+        docs = DocBin(docs=[nlp(text) for text in texts])
+        return write(folder / "a.spacy", docs.to_bytes()), texts
+    if kind == "files":
+        for n, text in enumerate(texts):
+            write(folder / "texts" / f"{n}.txt", text)
+        return folder / "texts", texts
+    return write(folder / "a.txt", "\n\n".join(texts)), texts
+
+
+@pytest.mark.parametrize("kind", ["text", "files", "spacy"])
+def test_of_few_documents_one_is_held_out(tmp_path, monkeypatch, kind):
+    path, texts = few_documents(tmp_path, kind)
+    corpus, new = build(tmp_path / "corpus", path, dev_share=1e-4)
+    assert new and not build(tmp_path / "corpus", path, dev_share=1e-4)[1]
+    assert documents(corpus, "dev") == {0}  # the shortest
+    assert documents(corpus, "train") == {1, 2, 3, 4, 5}
+    # As if the two parts had been given.
+    train = write(tmp_path / "train.txt", "\n\n".join(texts[1:]))
+    dev = write(tmp_path / "dev.txt", texts[0])
+    given, _ = build(tmp_path / "given", train, dev_text=[str(dev)])
+    for part in ("train", "dev"):
+        assert sentences(corpus, part) == sentences(given, part)
+        assert corpus.meta[part] == given.meta[part]
+        found, expected = getattr(corpus, part).blocks, getattr(given, part).blocks
+        assert found.tolist() == expected.tolist()
+    counts = [dict(zip(c.words, c.counts.tolist())) for c in (corpus, given)]
+    assert counts[0] == counts[1]
+    # In as many processes as wanted.
+    monkeypatch.setattr(tokenize, "CHUNK_CHARACTERS", 20)
+    monkeypatch.setattr(tokenize, "FEW_CHUNKS", 1)
+    for n in (1, 2):
+        build(tmp_path / str(n), path, dev_share=1e-4, n_process=n)
+    assert files(tmp_path / "1") == files(tmp_path / "2")
+
+
+def test_the_document_nearest_to_the_share_is_held_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(corpus_writer, "MAX_BLOCK", 4)
+    monkeypatch.setattr(tokenize, "is_held_out", lambda text, share: False)
+    path, texts = few_documents(tmp_path, "text")
+    corpus, _ = build(tmp_path / "corpus", path, dev_share=0.2)
+    assert documents(corpus, "dev") == {3}
+    for stream in (corpus.train, corpus.dev):
+        assert stream.blocks[0] == 0 and not stream.tokens[stream.blocks].any()
+    train, dev = (corpus.meta[part] for part in ("train", "dev"))
+    assert (train["n_documents"], dev["n_documents"]) == (5, 1)
+    for part, stream in ((train, corpus.train), (dev, corpus.dev)):
+        assert (part["n_words"], part["n_sentences"]) == (
+            (stream.n_words, stream.n_sentences)
+        )
+
+
+def test_one_document_is_trained_on(tmp_path):
+    path = write(tmp_path / "a.txt", "One document. It goes on.\n")
+    corpus, _ = build(tmp_path / "corpus", path, dev_share=1e-9)
+    assert not len(corpus.dev.tokens) and corpus.meta["train"]["n_words"] == 7
+    assert not build(tmp_path / "corpus", path, dev_share=1e-9)[1]
+
+
+def test_held_out_text_that_an_older_version_left_out_is_added(tmp_path):
+    path, _ = few_documents(tmp_path, "text")
+    folder = tmp_path / "corpus"
+    build(folder, path, dev_share=1e-4)
+    meta = json.loads((folder / corpus_module.META).read_text("utf8"))
+    meta["dev"]["n_words"] = 0
+    (folder / corpus_module.META).write_text(json.dumps(meta), "utf8")
+    corpus, new = build(folder, path, dev_share=1e-4)
+    assert new and documents(corpus, "dev") == {0}
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", "{}", "words", "tokens"])
+def test_a_broken_corpus_is_as_none(tmp_path, damage):
+    path = write_text(tmp_path / "a.txt")
+    folder = tmp_path / "corpus"
+    build(folder, path, dev_share=0.1)
+    before = files(folder)
+    if damage in ("words", "tokens"):
+        name = {"words": corpus_module.WORDS, "tokens": "dev.tokens"}[damage]
+        (folder / name).unlink()
+    else:
+        (folder / corpus_module.META).write_text(damage, "utf8")
+    assert build(folder, path, dev_share=0.1)[1]
+    assert files(folder) == before

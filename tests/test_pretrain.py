@@ -11,6 +11,7 @@ from test_cli import call, text
 from spacy_elmo import load_bilm
 from spacy_elmo.bilm.state import State
 from spacy_elmo.bilm.training import Dropout, train_step
+from spacy_elmo.pretrain import run as run_module
 from spacy_elmo.pretrain.config import load_config
 from spacy_elmo.pretrain.measure import measure
 from spacy_elmo.pretrain.optimizers import Adagrad
@@ -89,6 +90,28 @@ def make_trainer(config_path, output, **overrides):
         ("vocab.n_samples", 0, "vocab.n_samples is 0; expected 1 or more"),
         ("training.max_steps", -1, "training.max_steps is -1; expected 0 or more"),
         ("training.dropout", 1.0, "training.dropout is 1.0; expected"),
+        ("training.clip_norm", -1.0, "training.clip_norm is -1.0; expected 0 or more"),
+        ("training.seed", -1, "training.seed is -1; expected 0 or more"),
+        ("training.checkpoint_minutes", -1.0, "training.checkpoint_minutes is -1.0;"),
+        ("training.warmup_softmax_steps", -1, "training.warmup_softmax_steps is -1;"),
+        *[
+            (f"training.optimizer.{key}", value, f"training.optimizer.{key} is {value}")
+            for key, value in [
+                ("learn_rate", 0.0),
+                ("learn_rate", -0.1),
+                ("learn_rate", math.nan),
+                ("beta1", 1.0),
+                ("beta2", -0.1),
+                ("epsilon", 0.0),
+                ("initial_accumulator", 0.0),
+                ("weight_decay", -0.1),
+            ]
+        ],
+        ("training.schedule.final_share", 1.5, "training.schedule.final_share is 1.5"),
+        ("training.schedule.warmup_steps", -1, "training.schedule.warmup_steps is -1"),
+        ("corpus.n_process", -1, "corpus.n_process is -1; expected 0 or more"),
+        ("vocab.max_words", 0, "vocab.max_words is 0; expected 1 or more"),
+        ("vocab.min_count", -1, "vocab.min_count is -1; expected 0 or more"),
         ("corpus.dev_share", -0.1, "corpus.dev_share is -0.1; expected"),
         ("training.max_steps", 0, "training has no limit; set one of max_steps"),
         ("paths.raw_text", None, "paths.raw_text is not set"),
@@ -189,6 +212,37 @@ def test_command_says_one_sentence(config_path, tmp_path, monkeypatch, args, exp
     assert expected in text(done) and "Traceback" not in done.output
 
 
+@pytest.mark.parametrize(
+    "overrides, expected",
+    [
+        ({"paths.initialize_from": "nowhere"}, "nowhere: no such file or folder"),
+        ({"paths.output_vocab": "nowhere.txt"}, r"nowhere\.txt: cannot be read"),
+        ({"paths.dev_text": "nowhere.txt"}, r"nowhere\.txt: no such file"),
+        ({"logger.@loggers": "nowhere.v1"}, r"^logger: .*nowhere\.v1"),
+        ({"logger.name": "x"}, r"^logger is .*; expected @loggers"),
+        (
+            {"logger.@loggers": "spacy.ConsoleLogger.v1", "logger.x": 1},
+            r"^logger: .*unexpected argument: 'x'",
+        ),
+        (
+            {"training.max_steps": 0, "training.patience": 1, "corpus.dev_share": 0.0},
+            "patience is the only limit",
+        ),
+    ],
+)
+def test_found_before_the_text_is_read(
+    config_path, tmp_path, monkeypatch, overrides, expected
+):
+    def build(*args, **options):
+        raise AssertionError("too late")
+
+    monkeypatch.setattr(run_module, "build_corpus", build)
+    config = load_config(config_path, overrides)
+    with pytest.raises(ValueError, match=expected) as caught:
+        pretrain(config, tmp_path / "run", say=lambda said: None)
+    assert "\n" not in str(caught.value)
+
+
 # Training
 
 
@@ -238,11 +292,34 @@ def test_best_model_is_the_one_that_was_measured(config_path, tmp_path):
     ],
 )
 def test_limits(config_path, tmp_path, limits, n_steps):
-    settings = {"max_steps": 0, "optimizer__learn_rate": 0.0, **limits}
+    settings = {"max_steps": 0, "optimizer__learn_rate": 1e-30, **limits}
     named = {f"training__{key}": value for key, value in settings.items()}
     train(config_path, tmp_path / "run", **named)
     bilm = load_bilm(tmp_path / "run" / "model-last")
     assert bilm.config.training["steps"] == n_steps
+
+
+def test_without_text_held_out_the_last_model_is_the_best(config_path, tmp_path):
+    _, log = train(config_path, tmp_path / "run", corpus__dev_share=0.0)
+    assert not any(entry["type"] == "evaluation" for entry in log)
+    last, best = (tmp_path / "run" / f"model-{name}" for name in ("last", "best"))
+    assert load_bilm(best).config == load_bilm(last).config
+    for path in last.iterdir():
+        assert (best / path.name).read_bytes() == path.read_bytes()
+
+
+def test_patience_alone_needs_text_held_out(config_path, tmp_path):
+    one = write_text(tmp_path / "one.txt", n_documents=1)
+    overrides = {"max_steps": 0, "patience": 2, "batch_size": 1, "window": 2}
+    named = {f"training__{key}": value for key, value in overrides.items()}
+    with pytest.raises(ValueError, match="patience is the only limit") as caught:
+        train(config_path, tmp_path / "run", paths__raw_text=str(one), **named)
+    assert "\n" not in str(caught.value)
+    two = write_text(tmp_path / "two.txt", n_documents=2)
+    named.update(training__eval_frequency=1, training__optimizer__learn_rate=1e-30)
+    train(config_path, tmp_path / "run", paths__raw_text=str(two), **named)
+    assert load_bilm(tmp_path / "run" / "model-best").config.training["steps"] == 1
+    assert load_bilm(tmp_path / "run" / "model-last").config.training["steps"] == 3
 
 
 def test_epochs_are_a_limit(config_path, tmp_path):

@@ -8,12 +8,17 @@ import time
 
 import numpy as np
 import pytest
+import torch
+import torch.distributed as dist
 from pretraining import write_config, write_text
 from safetensors.torch import load_file
 
+from spacy_elmo.cli.reading import device_of
 from spacy_elmo.pretrain.checkpoints import Checkpoints
 from spacy_elmo.pretrain.config import load_config
+from spacy_elmo.pretrain.ranks import Ranks, choose_gpu
 from spacy_elmo.pretrain.run import pretrain, read_log
+from spacy_elmo.pretrain.trainer import Trainer
 
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
 
@@ -106,6 +111,178 @@ def test_sampled_softmax_and_resume_on_another_number(config_path, tmp_path):
     assert any("written by 2 processes and this run has 1" in line for line in said)
     assert any("Going on from step 12" in line for line in said)
     assert entries(tmp_path / "run", "evaluation")[-1]["step"] == 16
+
+
+# Each process has a clock of its own, that of the second one four times as fast.
+TWO_CLOCKS = """if True:
+    import os, sys
+    from pathlib import Path
+    import torch
+    from spacy_elmo.pretrain import trainer
+    from spacy_elmo.pretrain.config import load_config
+    from spacy_elmo.pretrain.run import pretrain
+
+    rank = int(os.environ["RANK"])
+    rates = []
+
+    class Clock:
+        seconds = 0.0
+
+        @classmethod
+        def monotonic(cls):
+            cls.seconds += 0.25 * (1 + 3 * rank)
+            return cls.seconds
+
+    class Trainer(trainer.Trainer):
+        def learn_rate(self):
+            rates.append(super().learn_rate())
+            return rates[-1]
+
+        def run(self):
+            super().run()
+            kept = {"rates": rates, "weights": dict(self.weights)}
+            torch.save(kept, Path(sys.argv[2]) / f"{rank}.pt")
+
+    trainer.time = Clock
+    from spacy_elmo.pretrain import run
+    run.Trainer = Trainer
+    overrides = {
+        "training.max_steps": 0,
+        "training.max_minutes": 0.1,
+        "training.eval_frequency": 1000000,
+        "training.checkpoint_minutes": 0.02,
+        "training.schedule.decay": "linear",
+    }
+    pretrain(load_config(Path(sys.argv[1]), overrides), Path(sys.argv[2]))
+"""
+
+
+def test_all_processes_go_by_one_clock(config_path, tmp_path):
+    script = tmp_path / "two_clocks.py"
+    script.write_text(TWO_CLOCKS, "utf8")
+    (tmp_path / "run").mkdir()
+    command = [*TORCHRUN, "--nproc-per-node", 2, script, config_path, tmp_path / "run"]
+    env = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        list(map(str, command)), env=env, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    first, second = (torch.load(tmp_path / "run" / f"{n}.pt") for n in (0, 1))
+    assert first["rates"] == second["rates"]
+    assert len(first["rates"]) == 6 / 0.25
+    assert first["rates"] == sorted(first["rates"], reverse=True)
+    for name, weight in first["weights"].items():
+        assert torch.equal(weight, second["weights"][name]), name
+
+
+# GPUs, as far as can be seen without any
+
+
+@pytest.mark.parametrize(
+    "gpu_id, environment, expected",
+    [
+        (-1, {}, -1),
+        (2, {}, 2),
+        (2, {"WORLD_SIZE": "1", "LOCAL_RANK": "0"}, 2),
+        (0, {"WORLD_SIZE": "4", "LOCAL_RANK": "3", "RANK": "7"}, 3),
+        (-1, {"WORLD_SIZE": "4", "LOCAL_RANK": "3"}, -1),
+    ],
+)
+def test_each_process_has_a_gpu_of_its_own(gpu_id, environment, expected):
+    assert choose_gpu(gpu_id, environment) == expected
+
+
+def test_a_gpu_that_is_not_there(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert device_of(-1) == "cpu" and device_of(1) == "cuda:1"
+    with pytest.raises(ValueError, match=r"GPU 2 was asked for and torch finds 2"):
+        device_of(2)
+
+
+@pytest.fixture
+def two(monkeypatch):
+    """Environment of the first of two processes."""
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setattr(dist, "is_initialized", lambda: True)
+
+
+def test_processes_meet_on_their_gpus_and_wait_long(monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "1")
+    calls = {}
+    store = dist.HashStore()
+    monkeypatch.setattr(dist, "rendezvous", lambda url: iter([(store, 1, 2)]))
+    monkeypatch.setattr(torch.cuda, "set_device", lambda d: calls.update(device=d))
+    monkeypatch.setattr(
+        dist,
+        "init_process_group",
+        lambda backend, **options: calls.update(backend=backend, **options),
+    )
+    Ranks(torch.device("cuda:1"))
+    assert calls["backend"] == "nccl" and calls["device"] == torch.device("cuda:1")
+    assert calls["timeout"].days >= 7 and store.timeout == calls["timeout"]
+
+
+def test_what_is_exchanged_is_on_the_device(two, monkeypatch):
+    """NCCL knows only GPUs; here, "meta" stands for one."""
+    seen = []
+
+    def exchange(*tensors, **options):
+        flat = [t for part in tensors for t in (part if type(part) is list else [part])]
+        seen.extend(t.device.type for t in flat if isinstance(t, torch.Tensor))
+
+    for name in ("all_gather", "all_reduce", "broadcast"):
+        monkeypatch.setattr(dist, name, exchange)
+    ranks = Ranks(torch.device("meta"))
+    monkeypatch.setattr(torch.Tensor, "__float__", lambda tensor: 0.0)
+    # Nothing comes back from "meta": it is enough to see where it went.
+    real = torch.Tensor.to
+
+    def to(tensor, device, **options):
+        if tensor.device.type == "meta":
+            return torch.zeros(tensor.shape, dtype=tensor.dtype, device=device)
+        return real(tensor, device, **options)
+
+    monkeypatch.setattr(torch.Tensor, "to", to)
+    state = torch.arange(6, dtype=torch.uint8).view(1, 6)
+    found = ranks.collect(state, 0)
+    assert found.device.type == "cpu" and found.shape == (2, 6)
+    assert ranks.total(torch.ones(3)).device.type == "cpu"
+    ranks.of_first(1.0)
+    assert len(seen) == 3 + 1 + 1 and set(seen) == {"meta"}
+
+
+@pytest.mark.parametrize(
+    "error, lost",
+    [
+        (RuntimeError("Connection closed by peer\nmore"), True),
+        (torch.OutOfMemoryError("out of memory"), False),
+    ],
+)
+def test_only_a_lost_process_is_called_lost(two, monkeypatch, error, lost):
+    def exchange(*args, **options):
+        raise error
+
+    monkeypatch.setattr(dist, "all_reduce", exchange)
+    with pytest.raises(ValueError if lost else torch.OutOfMemoryError) as caught:
+        Ranks(torch.device("cpu")).any(True)
+    said = str(caught.value)
+    assert ("process 0 lost touch" in said) == lost and "\n" not in said
+
+
+def test_errors_of_the_model_are_not_those_of_the_exchange(
+    two, config_path, tmp_path, monkeypatch
+):
+    def step(trainer):
+        raise RuntimeError("shapes do not fit")
+
+    for name in ("all_gather", "all_reduce", "broadcast", "barrier"):
+        monkeypatch.setattr(dist, name, lambda *args, **options: None)
+    monkeypatch.setattr(Trainer, "step", step)
+    with pytest.raises(RuntimeError, match="shapes do not fit"):
+        pretrain(load_config(config_path, {}), tmp_path / "run", say=lambda text: None)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pgrep")

@@ -1,17 +1,22 @@
 """A run that was killed ends with the same bits as one that was not."""
 
+import json
 import os
 import random
 import signal
 import subprocess
 import time
+from dataclasses import replace
 
 import pytest
 from pretraining import CONFIG, command, run, write_config, write_text
 from safetensors.torch import load_file
 
+from spacy_elmo.pretrain import run as run_module
+from spacy_elmo.pretrain.checkpoints import Checkpoints
 from spacy_elmo.pretrain.config import load_config
 from spacy_elmo.pretrain.run import pretrain, read_log
+from spacy_elmo.pretrain.trainer import Trainer
 
 FILES = ("weights.safetensors", "softmax.safetensors")
 
@@ -145,17 +150,166 @@ def test_asked_to_stop_it_saves(config_path, tmp_path, number):
         time.sleep(0.01)
     process.send_signal(number)
     out, _ = process.communicate(timeout=60)
-    assert process.returncode == 0
+    assert process.returncode == 130  # not done
     assert "--resume goes on from here" in out
     assert len(list((tmp_path / "run" / "checkpoints").glob("step-*"))) == 1
 
 
-def test_without_resume_a_run_begins_anew(config_path, tmp_path):
-    train(config_path, tmp_path / "run")
-    said = train(config_path, tmp_path / "run", training__max_steps=2)
+def test_without_resume_a_run_begins_anew(config_path, tmp_path, monkeypatch):
+    run = tmp_path / "run"
+    checkpoints = Checkpoints(run / "checkpoints")
+    train(config_path, run)
+    assert checkpoints.steps() == [8, 12]
+    (run / "checkpoints" / "part-16").mkdir()
+
+    def killed(*args, **options):
+        raise KeyboardInterrupt
+
+    # Before the text is ready, nothing of the old run is left to go on from.
+    monkeypatch.setattr(run_module, "build_corpus", killed)
+    with pytest.raises(KeyboardInterrupt):
+        train(config_path, run)
+    monkeypatch.undo()
+    assert not list((run / "checkpoints").iterdir())
+    assert not (run / "model-best").exists()
+    train(config_path, run)
+    said = train(config_path, run, training__max_steps=2)
     assert "Going on" not in said and "Starting anew" in said
-    said = train(config_path, tmp_path / "run", resume=True, training__max_steps=3)
+    assert checkpoints.steps() == [2]
+    (run / "checkpoints" / "part-16").mkdir()
+    said = train(config_path, run, resume=True, training__max_steps=3)
     assert "Going on from step 2" in said
+    assert checkpoints.steps() == [2, 3]
+    assert not (run / "checkpoints" / "part-16").exists()
+
+
+def test_what_a_run_goes_on_from_is_not_removed(config_path, tmp_path):
+    train(config_path, tmp_path / "run")
+    best = str(tmp_path / "run" / "model-best")
+    train(config_path, tmp_path / "run", paths__initialize_from=best)
+    assert (tmp_path / "run" / "model-best").exists()
+
+
+def test_bad_input_leaves_the_earlier_run_alone(config_path, tmp_path):
+    train(config_path, tmp_path / "run")
+    with pytest.raises(ValueError, match="no such file"):
+        train(config_path, tmp_path / "run", paths__raw_text="nowhere.txt")
+    assert Checkpoints(tmp_path / "run" / "checkpoints").steps() == [8, 12]
+
+
+# Other settings than those of the run that wrote the checkpoint
+
+
+def forget_run(output):
+    """As older versions wrote them."""
+    for path in output.glob("checkpoints/*/facts.json"):
+        facts = json.loads(path.read_text("utf8"))
+        del facts["run"]
+        path.write_text(json.dumps(facts), "utf8")
+
+
+@pytest.mark.parametrize("old", [False, True])
+@pytest.mark.parametrize(
+    "key, found, other",
+    [
+        ("model.lstm.dim", 16, 32),
+        ("model.lstm.n_layers", 2, 3),
+        ("model.encoder.n_highway", 1, 2),
+        ("training.optimizer.name", "adamw", "adagrad"),
+        ("vocab.softmax", "full or sampled", "adaptive"),
+    ],
+)
+def test_another_model_or_optimizer_is_refused(
+    config_path, tmp_path, key, found, other, old
+):
+    train(config_path, tmp_path / "run", training__max_steps=2)
+    if old:
+        forget_run(tmp_path / "run")
+    with pytest.raises(ValueError) as caught:
+        train(config_path, tmp_path / "run", resume=True, **{key: other})
+    said = str(caught.value)
+    assert "\n" not in said and "expected" in said
+    expected = f"found a checkpoint with {key} = {found!r}; expected {other!r}"
+    assert ("another model or optimizer" if old else expected) in said
+
+
+@pytest.mark.parametrize("softmax", ["full", "sampled"])
+def test_full_and_sampled_softmax_go_on_from_each_other(config_path, tmp_path, softmax):
+    other = {"full": "sampled", "sampled": "full"}[softmax]
+    settings = {"vocab__n_samples": 20, "training__max_steps": 2}
+    train(config_path, tmp_path / "run", vocab__softmax=other, **settings)
+    settings["training__max_steps"] = 3
+    said = train(
+        config_path, tmp_path / "run", resume=True, vocab__softmax=softmax, **settings
+    )
+    assert "Going on from step 2" in said
+
+
+@pytest.fixture
+def resumed(monkeypatch):
+    """The trainer that went on, and from what progress and state it did."""
+    found = []
+    real = Trainer.resume
+
+    def resume(trainer, warn):
+        done = real(trainer, warn)
+        found.extend([trainer, replace(trainer.progress), trainer.state.h.clone()])
+        return done
+
+    monkeypatch.setattr(Trainer, "resume", resume)
+    return found
+
+
+@pytest.mark.parametrize("old", [False, True])
+@pytest.mark.parametrize(
+    "key, found, other",
+    [
+        ("training.batch_size", 4, 8),
+        ("training.batch_size", 4, 2),
+        ("training.window", 6, 12),
+        ("training.window", 6, 3),
+    ],
+)
+def test_other_streams_go_on_at_the_same_place(
+    config_path, tmp_path, resumed, key, found, other, old
+):
+    train(config_path, tmp_path / "run", training__max_steps=11)
+    if old:
+        forget_run(tmp_path / "run")
+    settings = {key: other, "training.max_steps": 60}
+    said = train(config_path, tmp_path / "run", resume=True, **settings)
+    trainer, progress, h = resumed
+    n_read = 11 * 4 * 6
+    n_window = trainer.settings.batch_size * trainer.settings.window
+    assert (progress.step, progress.epoch) == (11, 0)
+    if old and key == "training.window":  # nobody knows
+        assert progress.window == 11
+    else:
+        assert progress.window == n_read // n_window
+        assert not h.any()
+        assert (
+            f"written with {key} = {found} and this run has {other}: the states "
+            "carried over are reset" in said
+        )
+    assert trainer.progress.epoch > 0
+    assert trainer.progress.window < trainer.epochs.n_windows
+
+
+def test_a_place_after_the_end_of_an_epoch_is_its_end(config_path, tmp_path, resumed):
+    """As a checkpoint of an older version can have it after a larger window."""
+    train(config_path, tmp_path / "run", training__max_steps=11)
+    forget_run(tmp_path / "run")
+    for path in (tmp_path / "run").glob("checkpoints/*/facts.json"):
+        facts = json.loads(path.read_text("utf8"))
+        facts["progress"]["window"] = 10**6
+        path.write_text(json.dumps(facts), "utf8")
+    train(config_path, tmp_path / "run", resume=True)
+    trainer, progress, _ = resumed
+    assert progress.window == trainer.epochs.n_windows - 1
+    assert (trainer.progress.epoch, trainer.progress.window) == (1, 0)
+    trainer.progress.window = 10**6
+    trainer._advance()
+    assert (trainer.progress.epoch, trainer.progress.window) == (2, 0)
 
 
 def test_another_vocabulary_is_refused(config_path, tmp_path):

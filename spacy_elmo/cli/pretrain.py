@@ -9,6 +9,8 @@ from .reading import GPU_ID
 
 OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 
+STOPPED = 130  # what a shell says of Ctrl-C: who runs this must not take it for done
+
 
 @app.command("pretrain", context_settings=OVERRIDES)
 def pretrain_cli(
@@ -21,22 +23,27 @@ def pretrain_cli(
     """Train a biLM on raw text.
 
     Any setting of the config can be given as an option, such as --training.seed 1.
-    Writes OUTPUT/model-best and OUTPUT/model-last. Ctrl-C saves and stops; --resume
-    goes on. Under torchrun, several processes train one model.
+    Writes OUTPUT/model-best and OUTPUT/model-last. Ctrl-C saves and stops, with exit
+    code 130; --resume goes on. Under torchrun, several processes train one model.
     """
+    import os
+
     from spacy.cli._util import parse_config_overrides
 
     from ..bilm.errors import SourceError
     from ..pretrain.config import load_config
+    from ..pretrain.ranks import choose_gpu
     from ..pretrain.run import pretrain
     from .reading import device_of
 
     try:
-        device = device_of(gpu_id)
+        device = device_of(choose_gpu(gpu_id, os.environ))
         config = load_config(config_path, parse_config_overrides(ctx.args))
-        pretrain(config, output, device=device, resume=resume, say=say)
+        finished = pretrain(config, output, device=device, resume=resume, say=say)
     except (SourceError, ValueError, OSError) as error:
         msg.fail(str(error), exits=1)
+    if not finished:
+        raise typer.Exit(STOPPED)
 
 
 def say(text: str) -> None:

@@ -38,6 +38,12 @@ def device_of(gpu_id: int) -> str:
         return "cpu"
     if not torch.cuda.is_available():
         raise ValueError("--gpu-id was given and torch finds no GPU; leave it out")
+    n_gpus = torch.cuda.device_count()
+    if gpu_id >= n_gpus:
+        raise ValueError(
+            f"GPU {gpu_id} was asked for and torch finds {n_gpus}; expected a number "
+            "below that, and under torchrun no more processes than GPUs"
+        )
     return f"cuda:{gpu_id}"
 
 

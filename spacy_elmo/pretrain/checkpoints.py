@@ -55,6 +55,12 @@ class Checkpoints:
         the next."""
         for step in self.steps():
             shutil.rmtree(self.folder / f"step-{step}", ignore_errors=True)
+        self.clear_parts()
+
+    def clear_parts(self) -> None:
+        """Remove what a run that was killed left half written."""
+        for part in self.folder.glob("part-*"):
+            shutil.rmtree(part, ignore_errors=True)
 
     def load(
         self, warn: Callable[[str], None]

@@ -1,8 +1,20 @@
 """The config of a pretraining, filled with defaults and checked at once."""
 
+import math
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Type, TypeVar, Union, get_type_hints
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    List,
+    Optional,
+    Tuple,
+    Type,
+    TypeVar,
+    Union,
+    get_type_hints,
+)
 
 from thinc.api import Config
 
@@ -12,6 +24,42 @@ ConfigT = TypeVar("ConfigT")
 Texts = Union[str, List[str], None]
 # Given as null, these stay as the config has them: a project can hand its variables on.
 SIZES = ("model.lstm.dim", "model.lstm.projection_dim", "model.lstm.n_layers")
+
+Range = Tuple[str, Callable[[float], bool]]
+ONE: Range = ("1 or more", lambda value: value >= 1)
+ZERO: Range = ("0 or more", lambda value: value >= 0)
+POSITIVE: Range = ("more than 0", lambda value: 0 < value < math.inf)
+SHARE: Range = ("0 to 1", lambda value: 0 <= value <= 1)
+PART: Range = ("0 or more and less than 1", lambda value: 0 <= value < 1)
+RANGES: Dict[str, Range] = {
+    "corpus.dev_share": PART,
+    "corpus.n_process": ZERO,
+    "vocab.max_words": ONE,
+    "vocab.min_count": ZERO,
+    "vocab.n_samples": ONE,
+    "training.seed": ZERO,
+    "training.max_steps": ZERO,
+    "training.max_epochs": ZERO,
+    "training.max_words": ZERO,
+    "training.max_minutes": ZERO,
+    "training.patience": ZERO,
+    "training.batch_size": ONE,
+    "training.window": ONE,
+    "training.accumulate": ONE,
+    "training.dropout": PART,
+    "training.clip_norm": ZERO,
+    "training.eval_frequency": ONE,
+    "training.checkpoint_minutes": ZERO,
+    "training.warmup_softmax_steps": ZERO,
+    "training.optimizer.learn_rate": POSITIVE,
+    "training.optimizer.initial_accumulator": POSITIVE,
+    "training.optimizer.beta1": PART,
+    "training.optimizer.beta2": PART,
+    "training.optimizer.epsilon": POSITIVE,
+    "training.optimizer.weight_decay": ZERO,
+    "training.schedule.warmup_steps": ZERO,
+    "training.schedule.final_share": SHARE,
+}
 
 
 @dataclass
@@ -87,8 +135,9 @@ class TrainingSettings:
     batch_size streams are read window tokens at a time, accumulate windows a step.
     carry_state: States go on from sentence to sentence; if not, each starts from zero,
     as it will in use. sum_over_window: Gradients are window times as large, as in the
-    original program. clip_norm: Of all gradients together. warmup_softmax_steps: When
-    going on from a biLM without a softmax, steps in which only the new one learns."""
+    original program. clip_norm: Of all gradients together; 0 for none.
+    warmup_softmax_steps: When going on from a biLM without a softmax, steps in which
+    only the new one learns."""
 
     seed: int = 0
     max_steps: int = 0
@@ -109,6 +158,12 @@ class TrainingSettings:
     warmup_softmax_steps: int = 1000
     optimizer: OptimizerSettings = field(default_factory=OptimizerSettings)
     schedule: ScheduleSettings = field(default_factory=ScheduleSettings)
+
+    @property
+    def has_hard_limit(self) -> bool:
+        """Whether training ends in any case."""
+        limits = (self.max_steps, self.max_epochs, self.max_words, self.max_minutes)
+        return any(limits)
 
 
 @dataclass
@@ -133,35 +188,15 @@ class PretrainConfig:
         )
         decays = ("constant", "linear", "cosine", "inverse_sqrt")
         _choose("training.schedule.decay", training.schedule.decay, decays)
-        for section, values in (("training", training), ("vocab", vocab)):
-            for key in (
-                "batch_size",
-                "window",
-                "accumulate",
-                "eval_frequency",
-                "n_samples",
-            ):
-                if getattr(values, key, 1) < 1:
-                    found = getattr(values, key)
-                    raise ValueError(f"{section}.{key} is {found}; expected 1 or more")
-        if not 0 <= training.dropout < 1:
-            raise ValueError(
-                f"training.dropout is {training.dropout}; expected 0 or more and less "
-                "than 1"
-            )
-        if not 0 <= self.corpus.dev_share < 1:
-            raise ValueError(
-                f"corpus.dev_share is {self.corpus.dev_share}; expected 0 or more and "
-                "less than 1"
-            )
+        for name, (expected, fits) in RANGES.items():
+            value: Any = self
+            for key in name.split("."):
+                value = getattr(value, key)
+            if not fits(value):
+                raise ValueError(f"{name} is {value}; expected {expected}")
         if not self.paths.raw_text:
             raise ValueError("paths.raw_text is not set; expected files to train on")
-        limits = ("max_steps", "max_epochs", "max_words", "max_minutes", "patience")
-        for key in limits:
-            found = getattr(training, key)
-            if found < 0:
-                raise ValueError(f"training.{key} is {found}; expected 0 or more")
-        if not any(getattr(training, key) for key in limits):
+        if not (training.has_hard_limit or training.patience):
             raise ValueError(
                 "training has no limit; set one of max_steps, max_epochs, max_words, "
                 "max_minutes and patience"

@@ -2,7 +2,6 @@
 
 import json
 import os
-from array import array
 from collections import Counter
 from hashlib import blake2b
 from pathlib import Path
@@ -10,15 +9,14 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
+from .corpus_writer import COUNTS, PARTS, VERSION, WORDS, CorpusWriter
+from .sentences import read_sentences
 from .text import find_files
 from .tokenize import Splitter, make_chunks, split_all
 
-VERSION = 1
-META, WORDS, COUNTS = "corpus.json", "words.txt", "counts.npy"
-PARTS = ("train", "dev")
+META = "corpus.json"
 FILES: Tuple[str, ...] = (META, WORDS, COUNTS)
 FILES += tuple(f"{part}.{end}" for part in PARTS for end in ("tokens", "blocks.npy"))
-MAX_BLOCK = 2**13  # tokens after which a document is cut, to be shuffled in parts
 
 
 class Stream(NamedTuple):
@@ -82,21 +80,21 @@ def build_corpus(
     raw_text (Sequence[str]): Files, folders, patterns.
     dev_text (Sequence[str]): The same for the text held out; if there is none, a part
         of the documents of raw_text.
-    dev_share (float): How large a part.
+    dev_share (float): How large a part; of more than one document, at least one.
     RETURNS (Tuple[Corpus, bool]): The corpus, and whether it had to be written.
     """
     files = find_files(raw_text)
     dev_files = find_files(dev_text)
     share = 0.0 if dev_files else dev_share
     fingerprint = _fingerprint(files, dev_files, splitter, share)
-    if (folder / META).exists():
-        found = json.loads((folder / META).read_text("utf8"))
-        if found.get("fingerprint") == fingerprint:
-            return Corpus(folder), False
+    if _is_there(folder, fingerprint, share, given=bool(dev_files)):
+        return Corpus(folder), False
+    if dev_files and next(read_sentences(dev_text, splitter), None) is None:
+        raise ValueError(f"{', '.join(dev_text)}: found no words to evaluate on")
     folder.mkdir(parents=True, exist_ok=True)
     for name in FILES:  # nothing else: it may be a folder with more in it
         (folder / name).unlink(missing_ok=True)
-    writer = _Writer(folder)
+    writer = CorpusWriter(folder)
     troubles: Counter[str] = Counter()
     chunks = make_chunks(files, share, troubles)
     for words in split_all(splitter, share, chunks, n_process):
@@ -112,6 +110,8 @@ def build_corpus(
         writer.add(
             words.words, words.streams[0], words.documents[0], words.paragraphs[0], 1
         )
+    if share:
+        writer.hold_out_one(share)
     meta = writer.finish()
     if not meta["train"]["n_words"]:
         raise ValueError(f"{', '.join(raw_text)}: found no words to train on")
@@ -120,6 +120,22 @@ def build_corpus(
     part.write_text(json.dumps(meta, indent=2, ensure_ascii=False) + "\n", "utf8")
     os.replace(part, folder / META)  # says: all is there
     return Corpus(folder), True
+
+
+def _is_there(folder: Path, fingerprint: str, share: float, *, given: bool) -> bool:
+    """Whether a folder holds the whole of a corpus, with what can be held out.
+
+    share (float): Of the documents, held out.
+    given (bool): The text held out is a text of its own.
+    """
+    try:
+        meta = json.loads((folder / META).read_text("utf8"))
+        same = meta["fingerprint"] == fingerprint
+        to_hold_out = given or (share > 0 and meta["train"]["n_documents"] > 1)
+        complete = meta["dev"]["n_words"] > 0 or not to_hold_out
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    return same and complete and all((folder / name).exists() for name in FILES)
 
 
 def _fingerprint(
@@ -132,88 +148,6 @@ def _fingerprint(
         stats = [(str(path), path.stat()) for path in group]
         facts.append([(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats])
     return blake2b(json.dumps(facts).encode()).hexdigest()[:32]
-
-
-class _Writer:
-    """Appends streams to files under numbers in the order in which words turn up; then
-    renumbers them by frequency. Memory grows with distinct words and blocks only."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.numbers: Dict[str, int] = {}
-        self.counts = np.zeros(1024, dtype=np.int64)
-        self.files = [(folder / f"{part}.raw").open("wb") for part in PARTS]
-        self.lengths = [0, 0]
-        self.sentences = [0, 0]
-        self.blocks = [array("q"), array("q")]
-        self.documents = [0, 0]
-
-    def add(
-        self,
-        words: List[str],
-        stream: np.ndarray,
-        documents: np.ndarray,
-        paragraphs: np.ndarray,
-        part: int,
-    ) -> None:
-        table = np.zeros(len(words) + 1, dtype=np.int32)
-        numbers = self.numbers
-        table[1:] = [numbers.setdefault(word, len(numbers) + 1) for word in words]
-        if len(numbers) >= len(self.counts):
-            grown = np.zeros(2 * len(numbers), dtype=np.int64)
-            grown[: len(self.counts)] = self.counts
-            self.counts = grown
-        if part == 0:
-            found = np.bincount(stream, minlength=len(table))
-            np.add.at(self.counts, table[1:], found[1 : len(table)])
-        table[stream].astype("<i4").tofile(self.files[part])
-        self._add_blocks(documents, paragraphs, part)
-        self.lengths[part] += len(stream)
-        self.sentences[part] += int(np.count_nonzero(stream == 0))
-        self.documents[part] += len(documents)
-
-    def _add_blocks(
-        self, documents: np.ndarray, paragraphs: np.ndarray, part: int
-    ) -> None:
-        blocks = self.blocks[part]
-        starts = set(documents.tolist())
-        for place in paragraphs.tolist():
-            at = self.lengths[part] + place
-            if not blocks or place in starts or at - blocks[-1] >= MAX_BLOCK:
-                blocks.append(at)
-
-    def finish(self) -> Dict[str, Any]:
-        n_words = len(self.numbers)
-        counts = self.counts[1 : n_words + 1]
-        # Most frequent first; among equals, as they turned up.
-        order = np.argsort(-counts, kind="stable")
-        rank = np.zeros(n_words + 1, dtype="<i4")
-        rank[1 + order] = np.arange(1, n_words + 1)
-        words = list(self.numbers)
-        text = "".join(words[number] + "\n" for number in order)
-        (self.folder / WORDS).write_bytes(text.encode("utf8"))
-        np.save(self.folder / COUNTS, counts[order])
-        meta: Dict[str, Any] = {"version": VERSION, "n_distinct": n_words}
-        for number, (part, file) in enumerate(zip(PARTS, self.files)):
-            file.close()
-            _renumber(self.folder / f"{part}.raw", self.folder / f"{part}.tokens", rank)
-            np.save(self.folder / f"{part}.blocks.npy", np.array(self.blocks[number]))
-            meta[part] = {
-                "n_words": self.lengths[number] - self.sentences[number],
-                "n_sentences": self.sentences[number],
-                "n_documents": self.documents[number],
-            }
-        return meta
-
-
-def _renumber(source: Path, target: Path, rank: np.ndarray) -> None:
-    with source.open("rb") as old, target.open("wb") as new:
-        while True:
-            tokens = np.fromfile(old, dtype="<i4", count=2**16)
-            if not len(tokens):
-                break
-            rank[tokens].tofile(new)
-    source.unlink()
 
 
 def describe_troubles(troubles: Dict[str, int]) -> Optional[str]:

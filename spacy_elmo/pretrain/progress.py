@@ -111,13 +111,15 @@ class Console:
         if self.live and now - self.shown > 0.5:
             self.shown = now
             progress = report.progress
-            left = progress.seconds * (1 / max(report.share_done, 1e-9) - 1)
             forward, backward = (math.exp(min(50.0, loss)) for loss in self.loss)
             line = (
                 f"step {progress.step:,} | {self.speed:,.0f} words/s | loss "
-                f"{sum(self.loss) / 2:.3f} | ppl {forward:,.1f} > {backward:,.1f} < | "
-                f"{report.share_done:.1%} done, {_clock(left)} left"
+                f"{sum(self.loss) / 2:.3f} | ppl {forward:,.1f} > {backward:,.1f} <"
             )
+            share = min(1.0, report.share_done)
+            if share > 0:  # nobody knows how long patience lasts
+                left = progress.seconds * (1 / share - 1)
+                line += f" | {share:.1%} done, {_clock(left)} left"
             sys.stderr.write("\r\033[K" + line)
             sys.stderr.flush()
 

@@ -1,13 +1,30 @@
 """Several processes that train one model, or the only one."""
 
 import os
-from typing import Dict, List
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Dict, Iterator, List, Mapping
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
 from ..bilm.softmax_gradients import Gradient, RowGradient, merge_rows
+
+# The first process may need days for the text while the others wait.
+TIMEOUT = timedelta(days=30)
+
+
+def choose_gpu(gpu_id: int, environment: Mapping[str, str]) -> int:
+    """Under torchrun, each process of a machine takes a GPU of its own.
+
+    gpu_id (int): What the user asked for; less than 0 for the CPU.
+    environment (Mapping[str, str]): Of this process.
+    RETURNS (int): The GPU to use, or less than 0.
+    """
+    if gpu_id >= 0 and int(environment.get("WORLD_SIZE", "1")) > 1:
+        return int(environment.get("LOCAL_RANK", gpu_id))
+    return gpu_id
 
 
 class Ranks:
@@ -25,8 +42,28 @@ class Ranks:
         # its own in it, or processes wait for the addresses of dead ones.
         store, rank, size = next(iter(dist.rendezvous("env://")))
         store = dist.PrefixStore(f"attempt_{self.attempt}", store)
-        backend = "nccl" if self.device.type == "cuda" else "gloo"
-        dist.init_process_group(backend, store=store, rank=rank, world_size=size)
+        store.set_timeout(TIMEOUT)  # NCCL's processes meet here at their first exchange
+        backend = "gloo"
+        if self.device.type == "cuda":
+            backend = "nccl"
+            torch.cuda.set_device(self.device)
+        dist.init_process_group(
+            backend, store=store, rank=rank, world_size=size, timeout=TIMEOUT
+        )
+
+    @contextmanager
+    def _exchange(self) -> Iterator[None]:
+        """One sentence where another process does not answer."""
+        try:
+            yield
+        except torch.OutOfMemoryError:
+            raise
+        except RuntimeError as error:  # gloo has no kind of its own
+            reason = str(error).splitlines()[0]
+            raise ValueError(
+                f"process {self.rank} lost touch with another one, which may have died "
+                f"({reason}); --resume goes on from the last checkpoint"
+            ) from error
 
     @property
     def first(self) -> bool:
@@ -40,8 +77,18 @@ class Ranks:
     def share(self, weights: List[Tensor]) -> None:
         """Give all processes the weights of the first."""
         if self.size > 1:
-            for weight in weights:
-                dist.broadcast(weight.data, 0)
+            with self._exchange():
+                for weight in weights:
+                    dist.broadcast(weight.data, 0)
+
+    def of_first(self, number: float) -> float:
+        """RETURNS (float): The number that the first process has."""
+        if self.size == 1:
+            return number
+        shared = torch.tensor([number], dtype=torch.float64, device=self.device)
+        with self._exchange():
+            dist.broadcast(shared, 0)
+        return float(shared)
 
     def mean(self, gradients: Dict[str, Gradient]) -> Dict[str, Gradient]:
         """RETURNS (Dict[str, Gradient]): The mean of the processes' gradients."""
@@ -51,11 +98,11 @@ class Ranks:
 
     def _mean(self, gradient: Gradient) -> Gradient:
         if isinstance(gradient, Tensor):
-            dist.all_reduce(gradient)
+            with self._exchange():
+                dist.all_reduce(gradient)
             return gradient.div_(self.size)
         n_rows = torch.tensor([len(gradient.rows)], device=gradient.rows.device)
-        sizes = [torch.zeros_like(n_rows) for _ in range(self.size)]
-        dist.all_gather(sizes, n_rows)
+        sizes = self._gather(n_rows)
         longest = int(max(sizes))
         rows = self._gather(_padded(gradient.rows, longest))
         values = self._gather(_padded(gradient.values, longest))
@@ -67,7 +114,8 @@ class Ranks:
 
     def _gather(self, tensor: Tensor) -> List[Tensor]:
         parts = [torch.empty_like(tensor) for _ in range(self.size)]
-        dist.all_gather(parts, tensor)
+        with self._exchange():
+            dist.all_gather(parts, tensor)
         return parts
 
     def total(self, tensor: Tensor) -> Tensor:
@@ -75,14 +123,16 @@ class Ranks:
         if self.size == 1:
             return tensor
         total = tensor.to(self.device, copy=True)  # NCCL knows only GPUs
-        dist.all_reduce(total)
+        with self._exchange():
+            dist.all_reduce(total)
         return total.to(tensor.device)
 
     def collect(self, tensor: Tensor, axis: int) -> Tensor:
         """RETURNS (Tensor): The tensors of all processes beside each other."""
         if self.size == 1:
             return tensor
-        return torch.cat(self._gather(tensor.contiguous()), axis)
+        mine = tensor.to(self.device).contiguous()
+        return torch.cat(self._gather(mine), axis).to(tensor.device)
 
     def any(self, flag: bool) -> bool:
         """RETURNS (bool): Whether it is so in any process."""
@@ -91,13 +141,14 @@ class Ranks:
     def close(self) -> None:
         """At the end, when nobody needs the others any more."""
         if self.size > 1:
-            dist.barrier()
+            self.wait()
             dist.destroy_process_group()
 
     def wait(self) -> None:
         """Until all processes have come here."""
         if self.size > 1:
-            dist.barrier()
+            with self._exchange():
+                dist.barrier()
 
 
 def _padded(tensor: Tensor, n_rows: int) -> Tensor:

@@ -2,20 +2,23 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Union
+from typing import Any, Callable, Dict, List, Optional, Union
 
 import torch
 
+from .checkpoints import Checkpoints
 from .config import PretrainConfig, Texts
 from .corpus import Corpus, build_corpus, describe_troubles
 from .perplexity import Perplexity, output_numbers
 from .progress import Console, JsonLog
 from .ranks import Ranks
-from .spacy_logger import SpacyLogger
+from .spacy_logger import SpacyLogger, find_logger
+from .text import find_files
 from .tokenize import Splitter
 from .trainer import Progress, StepReport, Trainer
-from .vocab import make_bilm
+from .vocab import given_words, load_source, make_bilm
 
 
 def pretrain(
@@ -25,18 +28,24 @@ def pretrain(
     device: str = "cpu",
     resume: bool = False,
     say: Callable[[str], None] = print,
-) -> None:
+) -> bool:
     """Train a biLM.
 
     output (Path): Gets model-best, model-last, checkpoints and log.jsonl.
     device (str): Where to train.
     resume (bool): Go on from the last checkpoint, if there is one.
     say (Callable[[str], None]): For what a person should know.
+    RETURNS (bool): Whether it came to its end, and was not asked to stop before.
     """
     ranks = Ranks(torch.device(device))
     tell = say if ranks.first else (lambda text: None)
     check_precision(config.training.precision, device)
+    check_inputs(config)
+    resume = resume or ranks.attempt > 0
+    if ranks.first:
+        clear(output, resume, config.paths.initialize_from, tell)
     corpus = open_corpus(config, output, ranks, tell)
+    check_patience(config, len(corpus.dev.tokens) > 0)
     torch.manual_seed(config.training.seed)
     bilm, new_softmax = make_bilm(config, corpus)
     bilm = bilm.to(device)
@@ -67,29 +76,57 @@ def pretrain(
         on_step=on_step,
         on_evaluation=on_evaluation,
     )
-    if resume or ranks.attempt:
-        if trainer.resume(tell):
-            tell(f"Going on from step {trainer.progress.step:,}")
-    elif ranks.first and trainer.checkpoints.steps():
-        tell(f"Starting anew: the checkpoints of an earlier run in {output} are gone")
-        trainer.checkpoints.clear()
+    if resume and trainer.resume(tell):
+        tell(f"Going on from step {trainer.progress.step:,}")
     log.begin(trainer.progress.step, config)
-    try:
-        trainer.run()
-        ranks.close()
-    except RuntimeError as error:
-        if ranks.size == 1:
-            raise
-        reason = str(error).splitlines()[0]
-        raise ValueError(
-            f"process {ranks.rank} lost touch with another one, which may have died "
-            f"({reason}); --resume goes on from the last checkpoint"
-        ) from error
+    trainer.run()
+    ranks.close()
     shown.close()
     if trainer.stopping:
         tell(f"Stopped at step {trainer.progress.step:,}; --resume goes on from here")
     else:
         tell(f"Done: {output / 'model-last'}")
+    return not trainer.stopping
+
+
+def check_inputs(config: PretrainConfig) -> None:
+    """Find what is wrong before the text is read, which may take hours."""
+    find_files(as_list(config.paths.raw_text))
+    dev_files = find_files(as_list(config.paths.dev_text))
+    check_patience(config, bool(dev_files or config.corpus.dev_share))
+    given_words(config)
+    if config.paths.initialize_from is not None:
+        load_source(config.paths.initialize_from)
+    if config.logger:
+        find_logger(config)
+
+
+def check_patience(config: PretrainConfig, holds_out: bool) -> None:
+    if not holds_out and not config.training.has_hard_limit:
+        raise ValueError(
+            "training.patience is the only limit and no text is held out to measure "
+            "on; set paths.dev_text, or another limit such as training.max_epochs"
+        )
+
+
+def clear(
+    output: Path, resume: bool, source: Optional[str], tell: Callable[[str], None]
+) -> None:
+    """Remove what must not be taken for something of this run.
+
+    source (Optional[str]): A biLM to go on from, which is left alone.
+    """
+    checkpoints = Checkpoints(output / "checkpoints")
+    checkpoints.clear_parts()
+    if resume:
+        return
+    best = output / "model-best"
+    if checkpoints.steps():
+        tell(f"Starting anew: the checkpoints of an earlier run in {output} are gone")
+        checkpoints.clear()
+    path = Path(source or "").resolve()
+    if best.resolve() not in (path, *path.parents):
+        shutil.rmtree(best, ignore_errors=True)
 
 
 def open_corpus(

@@ -11,6 +11,22 @@ from .perplexity import Perplexity
 from .trainer import Progress, StepReport
 
 
+def find_logger(config: PretrainConfig) -> Callable[..., Any]:
+    """RETURNS (Callable[..., Any]): What the config's [logger] section names, or one
+    sentence if there is none."""
+    try:
+        found = registry.resolve({"logger": config.logger})["logger"]
+    except (ValueError, ImportError) as error:
+        reason = " ".join(str(error).strip().split("\n\n")[0].split())
+        raise ValueError(f"logger: {reason}") from None
+    if not callable(found):
+        raise ValueError(
+            f"logger is {config.logger!r}; expected @loggers with a name, such as "
+            "spacy.ConsoleLogger.v1"
+        )
+    return found
+
+
 class SpacyLogger:
     """Calls the logger that the config's [logger] section names as `spacy train` would:
     with a pipeline of `elmo` alone, its loss, and perplexities as scores. The logger
@@ -22,8 +38,7 @@ class SpacyLogger:
         # spaCy's console would print scores named here in percent.
         nlp.config["training"]["score_weights"] = {}
         nlp.config["pretraining"] = config.to_dict()
-        setup = registry.resolve({"logger": config.logger})["logger"]
-        made: Tuple[Callable[..., None], Callable[[], None]] = setup(
+        made: Tuple[Callable[..., None], Callable[[], None]] = find_logger(config)(
             nlp, sys.stdout, sys.stderr
         )
         self._log, self._finalize = made

@@ -1,5 +1,6 @@
 """Raw text in, paragraph by paragraph, whatever state it is in."""
 
+import codecs
 import glob
 import gzip
 import re
@@ -58,7 +59,13 @@ def is_known(path: Path) -> bool:
 
 
 def kind_of(path: Path) -> str:
-    return path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
+    """RETURNS (str): The ending, in small letters and without .gz."""
+    named = path.with_suffix("") if is_packed(path) else path
+    return named.suffix.lower()
+
+
+def is_packed(path: Path) -> bool:
+    return path.suffix.lower() == ".gz"
 
 
 def read_parts(path: Path, troubles: "Counter[str]") -> Iterator[Part]:
@@ -122,6 +129,7 @@ def read_lines(
     """YIELDS (Tuple[str, bool]): A line without its end, or as much of it as fits into
     about limit bytes, and whether it goes on."""
     pending = b""
+    first = True
     with open_file(path) as file:
         while True:
             try:
@@ -131,6 +139,8 @@ def read_lines(
                 block = b""
             if not block:
                 break
+            if first:
+                block, first = block.removeprefix(codecs.BOM_UTF8), False
             *lines, pending = (pending + block).split(b"\n")
             for line in lines:
                 yield _decode(line, troubles), False
@@ -179,6 +189,6 @@ def _pieces(text: str) -> List[str]:
 
 
 def open_file(path: Path) -> IO[bytes]:
-    if path.suffix == ".gz":
+    if is_packed(path):
         return gzip.open(path, "rb")  # type: ignore[return-value]
     return path.open("rb")

@@ -1,5 +1,6 @@
 """Paragraphs to sentences of words, in as many processes as wanted."""
 
+import re
 from collections import Counter, deque
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from hashlib import blake2b
@@ -29,6 +30,7 @@ from .text import BLOCK, has_documents, kind_of, open_file, read_parts
 
 CHUNK_CHARACTERS = 2**19
 FEW_CHUNKS = 16
+LINE_ENDS = re.compile("[\\r\\n]")  # a vocabulary has a word a line
 RULES = "spacy.Tokenizer.v1"
 PARAGRAPHS = 20  # that stand for a document where a text does not show any
 
@@ -183,7 +185,7 @@ def split_chunk(splitter: Splitter, share: float, chunk: Chunk) -> Words:
         numbers += 1  # no sentence at all: keep 0 for boundaries
         orths = np.concatenate([np.zeros(1, np.uint64), orths])
     strings = nlp.vocab.strings
-    words = [strings[int(orth)].replace("\n", " ") for orth in orths[1:]]
+    words = [LINE_ENDS.sub(" ", strings[int(orth)]) for orth in orths[1:]]
     streams = (numbers[: lengths[0]], numbers[lengths[0] :])
     documents, paragraphs = (
         tuple(

@@ -21,6 +21,7 @@ from .memory import keep_memory
 from .optimizers import Adagrad, AdamW, clip_by_norm
 from .perplexity import Perplexity, evaluate, output_numbers
 from .ranks import Ranks
+from .resuming import check_fit, describe_run, find_place
 from .windows import Epochs, Feeder
 
 Optimizer = Union[Adagrad, AdamW]
@@ -115,7 +116,7 @@ class Trainer:
         """Train until a limit is reached or the process is asked to stop; a checkpoint
         is written in either case."""
         stop = self._stop_on_signals()
-        saved = time.monotonic()
+        saved = self.progress.seconds
         evaluated = self.progress.step
         try:
             while not self._done():
@@ -124,15 +125,17 @@ class Trainer:
                 if due and len(self.corpus.dev.tokens):
                     self.evaluate()
                     evaluated = self.progress.step
-                minutes = (time.monotonic() - saved) / 60
+                minutes = (self.progress.seconds - saved) / 60
                 if due or minutes >= self.settings.checkpoint_minutes:
                     self.save()
-                    saved = time.monotonic()
+                    saved = self.progress.seconds
             if not self.stopping and evaluated != self.progress.step:
                 if len(self.corpus.dev.tokens):
                     self.evaluate()
             self.save()
             self.save_model("model-last")
+            if not len(self.corpus.dev.tokens):  # nothing to choose by
+                self.save_model("model-best")
         finally:
             stop()
 
@@ -174,7 +177,8 @@ class Trainer:
         n_words = settings.batch_size * settings.window * settings.accumulate
         progress.step += 1
         progress.n_words += n_words * self.ranks.size
-        seconds = time.monotonic() - start
+        # One clock for all: the learning rate and the end may depend on it.
+        seconds = self.ranks.of_first(time.monotonic() - start)
         progress.seconds += seconds
         forward, backward = (
             self.ranks.total(losses) / (n_words * self.ranks.size)
@@ -188,7 +192,7 @@ class Trainer:
 
     def _advance(self) -> None:
         self.progress.window += 1
-        if self.progress.window == self.epochs.n_windows:
+        if self.progress.window >= self.epochs.n_windows:
             self.progress.window = 0
             self.progress.epoch += 1
             # The next epoch's streams are other texts.
@@ -256,6 +260,7 @@ class Trainer:
         facts = {
             "progress": asdict(self.progress),
             "n_ranks": self.ranks.size,
+            "run": describe_run(self.bilm, self.settings),
             "loss_scale": [self.scaler.scale, self.scaler.n_good],
             "random_sizes": [len(state) for state in states],
             "fingerprint": self.corpus.meta["fingerprint"],
@@ -276,30 +281,27 @@ class Trainer:
                 f"{self.checkpoints.folder}: found a checkpoint with another "
                 "vocabulary; expected that of this config and text"
             )
-        weights = {
-            name[8:]: tensor
-            for name, tensor in tensors.items()
-            if name.startswith("weights.")
-        }
+        targets = {f"weights.{n}": t for n, t in self.bilm.state_dict().items()}
+        optimizer = self.optimizer.state()
+        targets.update({f"optimizer.{name}": t for name, t in optimizer.items()})
+        run = describe_run(self.bilm, self.settings)
+        check_fit(self.checkpoints.folder, facts, run, tensors, targets)
         with torch.no_grad():
-            for name, tensor in self.bilm.state_dict().items():
-                tensor.copy_(weights[name])
-            for name, tensor in self.optimizer.state().items():
-                tensor.copy_(tensors[f"optimizer.{name}"])
+            for name, tensor in targets.items():
+                tensor.copy_(tensors[name])
         self.bilm.weights_changed()
         self.scaler.scale, self.scaler.n_good = facts["loss_scale"]
-        self.progress = replace(Progress(**facts["progress"]))
+        self.progress = Progress(**facts["progress"])
+        window, changes = find_place(facts, tensors, self.settings, self.ranks.size)
+        self.progress.window = min(window, self.epochs.n_windows - 1)
         if facts["fingerprint"] != self.corpus.meta["fingerprint"]:
             warn("the text has changed: training goes on from the begin of an epoch")
             self.progress.window = 0
-        elif facts["n_ranks"] != self.ranks.size:
+        elif changes:
             warn(
-                f"the checkpoint was written by {facts['n_ranks']} processes and this "
-                f"run has {self.ranks.size}: the states carried over are reset"
+                f"the checkpoint was written {', '.join(changes)}: the states carried "
+                "over are reset"
             )
-            share = facts["n_ranks"] / self.ranks.size
-            window = int(self.progress.window * share)
-            self.progress.window = min(window, self.epochs.n_windows - 1)
         else:
             self._resume_state(tensors, facts["random_sizes"])
         return True
@@ -367,7 +369,7 @@ class LossScaler:
             if not self.active:
                 raise ValueError(
                     "the gradients are not finite; lower training.optimizer.learn_rate "
-                    "or training.clip_norm and resume"
+                    "and resume"
                 )
             self.scale, self.n_good = self.scale / 2, 0
             return False

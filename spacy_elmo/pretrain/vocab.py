@@ -45,22 +45,14 @@ def make_bilm(config: PretrainConfig, corpus: Corpus) -> Tuple[BiLM, bool]:
         has learned something.
     """
     source = config.paths.initialize_from
-    given: Optional[List[str]] = None
-    if config.paths.output_vocab is not None:
-        path = Path(config.paths.output_vocab)
-        given = read_vocab(path)
+    given = given_words(config)
     if source is None:
         words = given or choose_words(corpus, config.vocab)
         sizes = replace(
             config.bilm_config(), softmax=softmax_config(len(words), config.vocab)
         )
         return BiLM(sizes, vocab=words), False
-    bilm = load_bilm(source)
-    if not bilm.encoder.fixed_boundaries:
-        raise ValueError(
-            f"{source}: found an encoder whose vectors of a word depend on its "
-            "sentence; expected one that reads word by word"
-        )
+    bilm = load_source(source)
     known = bilm.vocab if bilm.softmax is not None else None
     if known is None:
         words = given or choose_words(corpus, config.vocab)
@@ -74,6 +66,23 @@ def make_bilm(config: PretrainConfig, corpus: Corpus) -> Tuple[BiLM, bool]:
             _extend_softmax(bilm, known + new, config.vocab)
     _use_settings(bilm, config.vocab)
     return bilm, False
+
+
+def given_words(config: PretrainConfig) -> Optional[List[str]]:
+    """RETURNS (Optional[List[str]]): The words of paths.output_vocab."""
+    path = config.paths.output_vocab
+    return None if path is None else read_vocab(Path(path))
+
+
+def load_source(source: str) -> BiLM:
+    """RETURNS (BiLM): One to go on from."""
+    bilm = load_bilm(source)
+    if not bilm.encoder.fixed_boundaries:
+        raise ValueError(
+            f"{source}: found an encoder whose vectors of a word depend on its "
+            "sentence; expected one that reads word by word"
+        )
+    return bilm
 
 
 def _use_settings(bilm: BiLM, settings: VocabSettings) -> None:
