@@ -2,7 +2,8 @@
 
 Reads the sentences of assets/senses in which a word occurs, takes its vector in each,
 and compares them: first as a small table of cosines, then by asking which sentence is
-nearest to which, by the word and by what the words around it say of it.
+nearest to which, by the word, by what its neighbours say of it, and by what the rest of
+the sentence does.
 
     python examples/word_senses.py --word bank
     python examples/word_senses.py --lang ko --word 눈
@@ -16,7 +17,7 @@ import spacy
 import srsly
 
 from spacy_elmo.analysis.features import unit
-from spacy_elmo.analysis.senses import context
+from spacy_elmo.analysis.senses import context, rest_of_sentence
 
 ASSETS = Path(__file__).parents[1] / "assets"
 # Words between spaces and punctuation: the same in every language, nothing to install.
@@ -34,13 +35,15 @@ def main() -> None:
         words = ", ".join(dict.fromkeys(record["word"] for record in records))
         raise SystemExit(f"'{args.word}' is not in the sense set, which has {words}")
 
-    vectors, contexts = [], []
+    vectors, contexts, sentences = [], [], []
     for doc, record in zip(nlp.pipe(record["text"] for record in found), found):
         # In Korean this is the noun with its particle.
         span = doc.char_span(record["start"], record["end"], alignment_mode="expand")
         layers = doc._.elmo.layers.transpose(1, 0, 2)  # (n_layers + 1, n_tokens, width)
         vectors.append(layers[args.layer, span.start : span.end].mean(0))
-        contexts.append(context(layers, list(range(span.start, span.end)))[0])
+        rows = list(range(span.start, span.end))
+        contexts.append(context(layers, rows)[0])
+        sentences.append(rest_of_sentence(layers, rows)[-1])
     cosines = compare(vectors)
 
     senses = [record["sense"] for record in found]
@@ -60,12 +63,15 @@ def main() -> None:
         print(f"        {marked(found[first])}\n        {marked(found[second])}")
 
     n = len(senses)
-    right, around = (count_right(c, senses) for c in (cosines, compare(contexts)))
-    chance = sum(senses.count(sense) - 1 for sense in senses) / (n - 1) / n
-    print(f"\nNearest to a sentence is one of the same sense: {right} of {n}")
-    print(f"By layer 1 of the words around it, without the word: {around} of {n}")
-    print(f"By chance it would be {chance:.0%}; here it is {right / n:.0%}", end=" ")
-    print(f"and {around / n:.0%}")
+    chance = sum(senses.count(sense) - 1 for sense in senses) / (n - 1)
+    print(f"\nNearest to a sentence is one of the same sense, of {n}:")
+    print(f"{chance:4.0f} by chance")
+    for found_by, what in (
+        (cosines, "by the word in its context"),
+        (compare(contexts), "by layer 1 of its neighbours, without the word"),
+        (compare(sentences), "by the top layer of all other words"),
+    ):
+        print(f"{count_right(found_by, senses):4} {what}")
     if args.lang == "ko":
         print("In Korean the particle on a noun, which is part of the token, hides its")
         print("sense: vectors of the same particle are near each other.")

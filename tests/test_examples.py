@@ -53,15 +53,18 @@ def test_word_senses(run, tmp_path, lang, word):
     nlp = spacy.blank(lang, config=RULES)
     bilm = load_bilm(source)
     vectors = occurrence_vectors(bilm, nlp, occurrences)
-    top = vectors[:, bilm.config.lstm.n_layers]
-    right, n = re.search(r"of the same sense: (\d+) of (\d+)", out).groups()
+    (n,) = re.search(r"of the same sense, of (\d+):", out).groups()
     assert int(n) == len(senses)
-    assert int(right) == round(neighbor_accuracy(top, senses) * len(senses))
-    around = vectors[:, vector_names(bilm).index("context 1")]
-    right = int(re.search(rf"without the word: (\d+) of {n}", out)[1])
-    assert right == round(neighbor_accuracy(around, senses) * len(senses))
+    for name, said in (
+        ("2", "by the word in its context"),
+        ("context 1", "by layer 1 of its neighbours"),
+        ("sentence 2", "by the top layer of all other words"),
+    ):
+        chosen = vectors[:, vector_names(bilm).index(name)]
+        right = int(re.search(rf"(\d+) {said}", out)[1])
+        assert right == round(neighbor_accuracy(chosen, senses) * len(senses))
     pairs = [a == b for a, b in permutations(senses, 2)]
-    assert f"By chance it would be {np.mean(pairs):.0%}; " in out
+    assert f"{np.mean(pairs) * len(senses):4.0f} by chance" in out
     assert ("the particle on a noun" in out) == (lang == "ko")
 
     rows = re.findall(r"^ *\d+ \w+ +([ \d.-]+)$", out, re.M)
@@ -69,6 +72,7 @@ def test_word_senses(run, tmp_path, lang, word):
     assert table.shape == (3 * len(set(senses)),) * 2
     np.testing.assert_array_equal(table, table.T)
     shown = [n for n, sense in enumerate(senses) if senses[:n].count(sense) < 3]
+    top = vectors[:, bilm.config.lstm.n_layers]
     units = top[shown] / np.linalg.norm(top[shown], axis=1, keepdims=True)
     np.testing.assert_allclose(table, units @ units.T, atol=0.0051)
     assert len(re.findall(r"^ +\d\.\d\d  \w+$", out, re.M)) == len(set(senses))

@@ -29,7 +29,7 @@ LINES = [
 ]
 
 
-NAMES = ["0", "1", "2", "mix", "context 1", "context 2"]
+NAMES = ["0", "1", "2", "mix", "context 1", "context 2", "sentence 1", "sentence 2"]
 
 
 def make_occurrence(word, sense, text):
@@ -148,7 +148,7 @@ def test_vectors_are_those_of_the_tokens_touched(bilm):
     layers = bilm.embed([words])[0]
     korean = bilm.embed([["그", "눈이", "온다"]])[0]
     expected = [layers[:, 1:4].mean(1), layers[:, 4], korean[:, 1]]
-    assert found.shape == (3, 6, bilm.config.width)
+    assert found.shape == (3, 8, bilm.config.width)
     for array, layered in zip(found, expected):
         np.testing.assert_allclose(array[:3], layered, atol=1e-5)
         np.testing.assert_allclose(array[3], layered.mean(0), atol=1e-5)
@@ -160,7 +160,7 @@ def test_context_is_what_is_around_the_word(bilm):
     words = ("bat", "well-known", "bat", "bat")
     found = occurrence_vectors(
         bilm, nlp, [make_occurrence(w, "x", t) for w, t in zip(words, texts)]
-    )[:, 4:]
+    )[:, 4:6]
     half = bilm.config.width // 2
     layers = bilm.embed([texts[0].split()])[0]
     np.testing.assert_allclose(found[0, :, :half], layers[1:, 2, :half], atol=1e-5)
@@ -168,6 +168,16 @@ def test_context_is_what_is_around_the_word(bilm):
     np.testing.assert_allclose(found[1], found[0], atol=1e-5)  # whatever the word
     assert not found[2, :, :half].any() and not found[3, :, half:].any()
     np.testing.assert_allclose(found[2, :, half:], found[0, :, half:], atol=1e-5)
+
+
+def test_the_sentence_is_all_but_the_word(bilm):
+    texts = ("He saw a bat there", "bat")
+    occurrences = [make_occurrence("bat", "x", text) for text in texts]
+    found = occurrence_vectors(bilm, spacy.blank("en"), occurrences)[:, 6:]
+    layers = bilm.embed([texts[0].split()])[0]
+    expected = layers[1:, [0, 1, 2, 4]].mean(1)
+    np.testing.assert_allclose(found[0], expected, atol=1e-5)
+    assert not found[1].any()
 
 
 def test_spaces_have_no_sense(bilm):

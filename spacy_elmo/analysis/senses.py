@@ -65,8 +65,8 @@ def occurrence_vectors(
     bilm: BiLM, nlp: Language, occurrences: Iterable[Occurrence]
 ) -> np.ndarray:
     """RETURNS (np.ndarray): For each occurrence what vector_names names: layer by layer
-    and then the mix, the mean of the tokens it touches; and what the words around it
-    say, (n, 2 * n_layers + 2, width)."""
+    and then the mix, the mean of the tokens it touches; what the words next to it say;
+    and what all others of the sentence say, (n, 3 * n_layers + 2, width)."""
 
     def read(occurrence: Occurrence) -> Tuple[List[str], List[int]]:
         return _words(nlp.make_doc(occurrence.text), occurrence)
@@ -74,15 +74,22 @@ def occurrence_vectors(
     stream = embed_stream(bilm, map(read, occurrences), lambda item: item[0])
     return np.stack(
         [
-            np.concatenate([with_mix(layers[:, rows].mean(1)), context(layers, rows)])
+            np.concatenate(
+                [
+                    with_mix(layers[:, rows].mean(1)),
+                    context(layers, rows),
+                    rest_of_sentence(layers, rows),
+                ]
+            )
             for (_, rows), layers in stream
         ]
     )
 
 
 def vector_names(bilm: BiLM) -> List[str]:
-    n_layers = bilm.config.lstm.n_layers
-    return [*layer_names(bilm), *(f"context {j + 1}" for j in range(n_layers))]
+    numbers = range(1, bilm.config.lstm.n_layers + 1)
+    around = [f"{kind} {j}" for kind in ("context", "sentence") for j in numbers]
+    return [*layer_names(bilm), *around]
 
 
 def context(layers: np.ndarray, rows: List[int]) -> np.ndarray:
@@ -101,6 +108,16 @@ def context(layers: np.ndarray, rows: List[int]) -> np.ndarray:
     if rows[-1] + 1 < n_tokens:
         found[:, half:] = layers[1:, rows[-1] + 1, half:]
     return found
+
+
+def rest_of_sentence(layers: np.ndarray, rows: List[int]) -> np.ndarray:
+    """The mean of all other tokens: the word that tells a sense may be far away.
+
+    layers (np.ndarray): (n_layers + 1, n_tokens, width).
+    RETURNS (np.ndarray): (n_layers, width), zeros if there are none.
+    """
+    others = np.delete(layers[1:], rows, axis=1)
+    return others.sum(1) / max(1, others.shape[1])
 
 
 def _words(doc: Doc, occurrence: Occurrence) -> Tuple[List[str], List[int]]:

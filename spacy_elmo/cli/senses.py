@@ -25,7 +25,8 @@ def senses_cli(
 
     For each word and layer: how often the nearest other occurrence has the same sense,
     beside the share of the most frequent sense, and a map in two dimensions. "context"
-    is what the words around it say, without the word itself.
+    is what the words next to it say of it, "sentence" what all others do, both without
+    the word itself.
     """
     from ..analysis.output import write_json
     from ..analysis.senses import map_senses, read_occurrences
