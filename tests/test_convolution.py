@@ -24,7 +24,7 @@ def make_encoder(**overrides):
 def outputs_and_gradients(encoder, groups):
     y = encoder(*groups)
     weights = dict(encoder.named_parameters())
-    d_y = torch.arange(y.numel()).view_as(y).sin().double()
+    d_y = torch.arange(y.numel()).view_as(y).sin().to(y.dtype)
     return y, dict(zip(weights, torch.autograd.grad(y, list(weights.values()), d_y)))
 
 
@@ -61,9 +61,15 @@ def test_all_rows_must_end_alike():
     assert not same_end(torch.tensor([[1, 2, 0, 0, 0], [1, 2, 3, 0, 0]]), 3)
 
 
-def test_short_types_take_the_plain_way():
+def test_autocast_computes_in_a_short_type():
     encoder = make_encoder().float()
     groups = [encoder.encode(WORDS)]
+    expected, wanted = outputs_and_gradients(encoder, groups)
     with torch.autocast("cpu", torch.bfloat16):
-        assert not encoder.cnn._in_one(groups)
-        encoder(*groups).sum().backward()
+        assert encoder.cnn._in_one(groups)
+        found, gradients = outputs_and_gradients(encoder, groups)
+    assert found.dtype == torch.bfloat16
+    assert (found - expected).norm() < 0.02 * expected.norm()
+    for name, gradient in gradients.items():
+        assert gradient.dtype == torch.float32
+        assert (gradient - wanted[name]).norm() < 0.1 * wanted[name].norm(), name

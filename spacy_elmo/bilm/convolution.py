@@ -68,14 +68,16 @@ class ConvolveMax(torch.autograd.Function):
             # same characters, of the padding.
             d *= (d_top / d.sum(1))[:, None]
         d_weight = flat.t() @ d_found
-        d_embedding = torch.zeros_like(embedding)
+        # Many small things are added up here, which a shorter type would lose.
+        wide = torch.promote_types(embedding.dtype, torch.float32)
+        d_embedding = torch.zeros_like(embedding, dtype=wide)
         for ids, d in zip(groups, _words(d_found @ weight.t(), ctx.shapes)):
-            d_chars = d.new_zeros(*ids.shape, char_dim)
+            d_chars = d.new_zeros(*ids.shape, char_dim, dtype=wide)
             for k in range(len(weight) // char_dim):
                 columns = slice(k * char_dim, (k + 1) * char_dim)
                 d_chars[:, k : k + d.shape[1]] += d[:, :, columns]
             d_embedding.index_add_(0, ids.flatten(), d_chars.flatten(0, 1))
-        return (d_embedding, d_weight, *(None for _ in groups))
+        return (d_embedding.to(embedding.dtype), d_weight, *(None for _ in groups))
 
 
 def _words(flat: Tensor, shapes: Sequence[Tuple[int, int]]) -> Sequence[Tensor]:

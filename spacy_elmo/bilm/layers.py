@@ -90,7 +90,8 @@ class CharCNN(nn.Module):
     def forward(self, *groups: Tensor) -> Tensor:
         """groups (Tensor): The ids, in one piece or in several of different length."""
         if self._in_one(groups):
-            found = convolve_max(self.embedding, list(self.weights), groups)
+            embedding, *weights = self._computed_in(self.embedding, *self.weights)
+            found = convolve_max(embedding, weights, groups)
             x = self.activation(found + torch.cat(list(self.biases)))
         else:
             x = torch.cat([self.convolve(ids) for ids in groups])
@@ -100,14 +101,20 @@ class CharCNN(nn.Module):
 
     def _in_one(self, groups: Sequence[Tensor]) -> bool:
         """Whether training can have the convolutions in one: on a CPU, which need not
-        wait for the answer, not in a shorter type, which only torch's own operations
-        know of, nor with words that fill their row."""
+        wait for the answer, and not with words that fill their row."""
         return (
             torch.is_grad_enabled()
             and self.embedding.device.type == "cpu"
-            and not torch.is_autocast_enabled("cpu")
             and all(same_end(ids, self.widest) for ids in groups)
         )
+
+    @staticmethod
+    def _computed_in(*weights: Tensor) -> List[Tensor]:
+        """Autocast knows of torch's own operations only: for ours, weights on a CPU in
+        the type it asks for."""
+        if not torch.is_autocast_enabled("cpu"):
+            return list(weights)
+        return [weight.to(torch.get_autocast_dtype("cpu")) for weight in weights]
 
     def convolve(self, ids: Tensor) -> Tensor:
         n_words, length = ids.shape

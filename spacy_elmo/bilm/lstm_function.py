@@ -23,10 +23,20 @@ def run_layer(
         last states, without gradients.
     """
     clips = (layer.cell_clip, layer.proj_clip)
-    # All in the type of the inputs, which may be a shorter one than the weights'.
-    tensors = (x, layer.weight, layer.bias, layer.projection, h, c, keep)
-    same = [None if tensor is None else tensor.to(x.dtype) for tensor in tensors]
-    return LSTMFunction.apply(*same, layer.forget_bias, clips)
+    # Products are computed in the type of the inputs, which may be a shorter one than
+    # the weights', everything else in float32 at least.
+    wide = torch.promote_types(x.dtype, torch.float32)
+    return LSTMFunction.apply(
+        x,
+        layer.weight.to(x.dtype),
+        layer.bias.to(wide),
+        None if layer.projection is None else layer.projection.to(x.dtype),
+        h.to(x.dtype),
+        c.to(wide),
+        None if keep is None else keep.to(wide),
+        layer.forget_bias,
+        clips,
+    )
 
 
 class LSTMFunction(torch.autograd.Function):
@@ -49,12 +59,13 @@ class LSTMFunction(torch.autograd.Function):
         bias = bias.clone()
         bias[2 * dim : 3 * dim] += forget_bias
         recurrent = weight[n_in:]
-        gates = torch.addmm(bias, x.reshape(-1, n_in), weight[:n_in])
-        gates = gates.view(n_steps, n_rows, 4 * dim)
+        products = (x.reshape(-1, n_in) @ weight[:n_in]).view(n_steps, n_rows, -1)
+        # In one type, the gates take the place of the products.
+        gates = products if x.dtype == c.dtype else c.new_empty(products.shape)
         before_h = x.new_empty(n_steps, n_rows, h.shape[1])  # after forgetting
-        before_c = x.new_empty(n_steps, n_rows, dim)
-        cells = x.new_empty(n_steps, n_rows, dim)
-        tanh_c = x.new_empty(n_steps, n_rows, dim)
+        before_c = c.new_empty(n_steps, n_rows, dim)
+        cells = c.new_empty(n_steps, n_rows, dim)
+        tanh_c = c.new_empty(n_steps, n_rows, dim)
         hidden = x.new_empty(n_steps, n_rows, dim)  # before the projection
         out = hidden if projection is None else torch.empty_like(before_h)
         for t in range(n_steps):
@@ -63,15 +74,18 @@ class LSTMFunction(torch.autograd.Function):
             else:
                 torch.mul(h, keep[t], out=before_h[t])
                 torch.mul(c, keep[t], out=before_c[t])
-            g = gates[t].addmm_(before_h[t], recurrent)
-            g[:, :dim].sigmoid_()
-            g[:, dim : 2 * dim].tanh_()
-            g[:, 2 * dim :].sigmoid_()
+            products[t].addmm_(before_h[t], recurrent)
+            if gates is not products:
+                gates[t] = products[t]  # apart: adding different types is slow
+            g = gates[t].add_(bias)
             i, j, f, o = g.chunk(4, 1)
+            j *= 2
+            g.sigmoid_()
+            _to_tanh(j)
             c = torch.mul(before_c[t], f, out=cells[t]).addcmul_(i, j)
             if cell_clip is not None:
                 c.clamp_(-cell_clip, cell_clip)
-            torch.tanh(c, out=tanh_c[t])
+            _to_tanh(torch.mul(c, 2, out=tanh_c[t]).sigmoid_())
             h = torch.mul(o, tanh_c[t], out=hidden[t])
             if projection is not None:
                 h = torch.mm(h, projection, out=out[t])
@@ -94,19 +108,20 @@ class LSTMFunction(torch.autograd.Function):
         n_steps, n_rows, n_in = x.shape
         dim = weight.shape[1] // 4
         recurrent = weight[n_in:].t()
-        d_gates = torch.empty_like(gates)
-        d_h = d_out.clone(
-            memory_format=torch.contiguous_format
-        )  # of all steps, what flows back in time to be added
-        d_c = x.new_zeros(n_rows, dim)
+        d_gates = x.new_empty(gates.shape)
+        d_g = torch.empty_like(gates[0])  # of one step, in the type of the gates
+        d_i, d_j, d_f, d_o = d_g.chunk(4, 1)
+        # Of all steps, what flows back in time to be added.
+        d_h = d_out.to(x.dtype, memory_format=torch.contiguous_format, copy=True)
+        d_c = torch.zeros_like(cells[0])
         for t in range(n_steps - 1, -1, -1):
             d = d_h[t]
             if projection is not None:
                 if proj_clip is not None:
                     d.masked_fill_(out[t].abs() >= proj_clip, 0)
                 d = d @ projection.t()  # (n_rows, dim)
+            d = d.to(d_c.dtype)
             i, j, f, o = gates[t].chunk(4, 1)
-            d_i, d_j, d_f, d_o = d_gates[t].chunk(4, 1)
             _sigmoid_backward(d * tanh_c[t], o, d_o)
             d_c += torch.ops.aten.tanh_backward(d * o, tanh_c[t])
             if cell_clip is not None:
@@ -114,6 +129,7 @@ class LSTMFunction(torch.autograd.Function):
             _sigmoid_backward(d_c * j, i, d_i)
             torch.ops.aten.tanh_backward.grad_input(d_c * i, j, grad_input=d_j)
             _sigmoid_backward(d_c * before_c[t], f, d_f)
+            d_gates[t] = d_g
             d_c *= f
             if t:
                 earlier = d_gates[t] @ recurrent
@@ -127,8 +143,15 @@ class LSTMFunction(torch.autograd.Function):
         d_projection = None
         if projection is not None:
             d_projection = hidden.view(-1, dim).t() @ d_h.view(n_steps * n_rows, -1)
+        d_bias = (flat.new_ones(1, len(flat)) @ flat)[0].to(d_c.dtype)
         none = (None,) * 5
-        return (d_x, inputs.t() @ flat, flat.sum(0), d_projection, *none)
+        return (d_x, inputs.t() @ flat, d_bias, d_projection, *none)
+
+
+def _to_tanh(y: Tensor) -> None:
+    """From sigmoid(2 x) to tanh(x), in place: torch's own tanh takes several times as
+    long as its sigmoid."""
+    y.mul_(2).sub_(1)
 
 
 def _sigmoid_backward(d: Tensor, y: Tensor, out: Tensor) -> None:

@@ -40,12 +40,18 @@ def draw_sample(head: Softmax, device: torch.device) -> Optional[Sample]:
 
 
 def loss_and_gradients(
-    head: Softmax, hidden: Tensor, targets: Tensor, sample: Optional[Sample]
+    head: Softmax,
+    hidden: Tensor,
+    targets: Tensor,
+    sample: Optional[Sample],
+    dtype: Optional[torch.dtype] = None,
 ) -> HeadResult:
-    """hidden (Tensor): (n, proj). targets (Tensor): (n,)."""
+    """hidden (Tensor): (n, proj). targets (Tensor): (n,).
+    dtype (Optional[torch.dtype]): What a sampled layer computes its products in, if it
+        is not the type of hidden."""
     if sample is not None:
         assert isinstance(head, SampledSoftmax)
-        return _sampled(head, hidden, targets, sample)
+        return _sampled(head, hidden, targets, sample, dtype or hidden.dtype)
     if isinstance(head, FullSoftmax):
         return _full(head, hidden, targets)
     with torch.enable_grad():
@@ -81,7 +87,11 @@ def _full(head: FullSoftmax, hidden: Tensor, targets: Tensor) -> HeadResult:
 
 @torch.no_grad()
 def _sampled(
-    head: SampledSoftmax, hidden: Tensor, targets: Tensor, sample: Sample
+    head: SampledSoftmax,
+    hidden: Tensor,
+    targets: Tensor,
+    sample: Sample,
+    dtype: torch.dtype,
 ) -> HeadResult:
     words, n_tries = sample
     weight, bias = head.weight[words], head.bias[words]
@@ -89,7 +99,9 @@ def _sampled(
     own = (hidden * own_weight).sum(1) + head.bias[targets]
     own = own - head.log_expected_count(targets, n_tries)  # (n,)
     bias = bias - head.log_expected_count(words, n_tries)
-    others = torch.addmm(bias, hidden, weight.t())  # (n, n_samples)
+    weight = weight.to(dtype)
+    others = (hidden.to(dtype) @ weight.t()).to(hidden.dtype)  # (n, n_samples)
+    others += bias
     _forbid(others, words, targets)
     highest = torch.maximum(own, others.amax(1))
     # Not yet divided by their sum: that is done to smaller things.
@@ -98,14 +110,19 @@ def _sampled(
     total = d_others.sum(1) + d_own
     share = total.reciprocal()
     d_own = d_own * share - 1
+    d_others = d_others.to(dtype)
     d_hidden = torch.addcmul(
-        (d_others @ weight).mul_(share[:, None]), d_own[:, None], own_weight
+        (d_others @ weight).to(hidden.dtype).mul_(share[:, None]),
+        d_own[:, None],
+        own_weight,
     )
+    shared = torch.cat([hidden, hidden.new_ones(len(hidden), 1)], 1) * share[:, None]
+    d_words = (d_others.t() @ shared.to(dtype)).to(hidden.dtype)
     parts = [
-        RowGradient(words, d_others.t() @ (hidden * share[:, None])),
+        RowGradient(words, d_words[:, :-1]),
         RowGradient(targets, d_own[:, None] * hidden),
     ]
-    bias_parts = [RowGradient(words, d_others.t() @ share), RowGradient(targets, d_own)]
+    bias_parts = [RowGradient(words, d_words[:, -1]), RowGradient(targets, d_own)]
     gradients: Dict[str, Gradient] = {
         "weight": merge_rows(parts),
         "bias": merge_rows(bias_parts),

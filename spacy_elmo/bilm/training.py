@@ -160,6 +160,8 @@ def _direction(
         hidden.detach().to(bilm.dtype),
         window.targets[d].flatten(),
         sample,
+        # float16 would lose small shares.
+        torch.bfloat16 if hidden.dtype == torch.bfloat16 else None,
     )
     grads: Dict[str, Gradient] = {}
     d_vectors = vectors
