@@ -8,8 +8,9 @@ from torch.nn.utils import clip_grad_norm_
 
 from spacy_elmo.bilm.softmax_gradients import RowGradient, add_gradients, merge_rows
 from spacy_elmo.pretrain.config import ScheduleSettings
+from spacy_elmo.pretrain.loss_scale import LossScaler
 from spacy_elmo.pretrain.optimizers import Adagrad, AdamW, clip_by_norm
-from spacy_elmo.pretrain.trainer import LossScaler, schedule
+from spacy_elmo.pretrain.schedule import schedule
 
 SHAPES = {"matrix": (7, 3), "vector": (5,)}
 

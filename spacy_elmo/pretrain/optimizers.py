@@ -1,12 +1,13 @@
 """Adagrad and AdamW, for whole weights and for a few rows of large ones."""
 
 import math
-from typing import Dict, Optional
+from typing import Dict, Optional, Union
 
 import torch
 from torch import Tensor
 
 from ..bilm.softmax_gradients import Gradient, RowGradient
+from .config import OptimizerSettings
 
 
 class Adagrad:
@@ -90,6 +91,20 @@ class AdamW:
             for part, tensors in parts.items()
             for name, tensor in tensors.items()
         }
+
+
+def make_optimizer(
+    weights: Dict[str, Tensor], settings: OptimizerSettings
+) -> Union[Adagrad, AdamW]:
+    if settings.name == "adagrad":
+        return Adagrad(weights, initial_accumulator=settings.initial_accumulator)
+    return AdamW(
+        weights,
+        beta1=settings.beta1,
+        beta2=settings.beta2,
+        epsilon=settings.epsilon,
+        weight_decay=settings.weight_decay,
+    )
 
 
 def clip_by_norm(gradients: Dict[str, Gradient], limit: float) -> float:

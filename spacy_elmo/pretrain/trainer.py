@@ -5,7 +5,7 @@ import signal
 import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Callable, Dict, Optional, Union
+from typing import Any, Callable, Dict, Optional
 
 import torch
 from torch import Tensor
@@ -15,16 +15,16 @@ from ..bilm.softmax_gradients import Gradient, add_gradients
 from ..bilm.state import State
 from ..bilm.training import Dropout, train_step
 from .checkpoints import Checkpoints
-from .config import OptimizerSettings, PretrainConfig, ScheduleSettings
+from .config import PretrainConfig
 from .corpus import Corpus
+from .loss_scale import LossScaler
 from .memory import keep_memory
-from .optimizers import Adagrad, AdamW, clip_by_norm
+from .optimizers import clip_by_norm, make_optimizer
 from .perplexity import Perplexity, evaluate, output_numbers
 from .ranks import Ranks
 from .resuming import check_fit, describe_run, find_place
+from .schedule import schedule
 from .windows import Epochs, Feeder
-
-Optimizer = Union[Adagrad, AdamW]
 
 
 @dataclass
@@ -350,65 +350,6 @@ class Trainer:
                 signal.signal(number, handler)
 
         return restore
-
-
-class LossScaler:
-    """Finds how much gradients must be enlarged for float16 to hold them: halves the
-    scale, and leaves a step out, when they overflow, and tries more after a while."""
-
-    PATIENCE = 2000
-
-    def __init__(self, precision: str) -> None:
-        self.active = precision == "float16"
-        self.scale = 2.0**14 if self.active else 1.0
-        self.n_good = 0
-
-    def accepts(self, norm: float) -> bool:
-        """norm (float): Of all gradients. RETURNS (bool): Whether to use them."""
-        if not math.isfinite(norm):
-            if not self.active:
-                raise ValueError(
-                    "the gradients are not finite; lower training.optimizer.learn_rate "
-                    "and resume"
-                )
-            self.scale, self.n_good = self.scale / 2, 0
-            return False
-        self.n_good += self.active
-        if self.n_good == self.PATIENCE:
-            self.scale, self.n_good = self.scale * 2, 0
-        return True
-
-
-def make_optimizer(
-    weights: Dict[str, Tensor], settings: OptimizerSettings
-) -> Optimizer:
-    if settings.name == "adagrad":
-        return Adagrad(weights, initial_accumulator=settings.initial_accumulator)
-    return AdamW(
-        weights,
-        beta1=settings.beta1,
-        beta2=settings.beta2,
-        epsilon=settings.epsilon,
-        weight_decay=settings.weight_decay,
-    )
-
-
-def schedule(settings: ScheduleSettings, step: int, share: float) -> float:
-    """RETURNS (float): What to multiply the learning rate with.
-
-    share (float): How much of the training is done.
-    """
-    warmup = settings.warmup_steps
-    if step < warmup:
-        return (step + 1) / warmup
-    if settings.decay == "inverse_sqrt":
-        return math.sqrt(max(1, warmup) / max(1, step))
-    falling = {
-        "constant": 1.0,
-        "linear": 1 - share,
-        "cosine": 0.5 * (1 + math.cos(math.pi * share)),
-    }[settings.decay]
-    return settings.final_share + (1 - settings.final_share) * falling
 
 
 def _scale(gradients: Dict[str, Gradient], factor: float) -> None:
