@@ -28,6 +28,7 @@ from spacy_elmo.pretrain.vocab import make_bilm
 
 WARM_UP = 2  # steps
 SGEMM_TIMES = 3
+SHORT = "ours, bfloat16"  # where the CPU has it
 # Whether the backward direction of a plain one reads the forward one's window from its
 # end; if not, it reads what that of ours reads.
 PLAIN = {"plain": False, "plain, one window": True}
@@ -50,7 +51,8 @@ class Report:
     def rates(self) -> dict[str, float]:
         return {
             name: self.n_tokens / median(self.seconds[name])
-            for name in ("ours", *PLAIN)
+            for name in ("ours", SHORT, *PLAIN)
+            if name in self.seconds
         }
 
     @property
@@ -65,13 +67,17 @@ def measure(
     setting: Setting, corpus: Corpus, workdir: Path, args: argparse.Namespace
 ) -> Report:
     """All systems in turn, in turned order every other round."""
-    ours = Ours(setting, corpus, workdir)
+    ours = Ours(setting, corpus, workdir, "float32")
     plain = {name: Apart(setting, corpus, one) for name, one in PLAIN.items()}
+    short = []
+    if torch.cpu._is_avx512_bf16_supported():
+        short = [(SHORT, Ours(setting, corpus, workdir, "bfloat16"))]
     left, right = torch.randn(2, setting.sgemm, setting.sgemm)
     n_tokens = args.steps * setting.batch * setting.window
     report = Report(setting, n_tokens, 0.0)
     systems: list[tuple[str, Callable[[int], float], int]] = [
         ("ours", partial(timed, ours.step), args.steps),
+        *((name, partial(timed, system.step), args.steps) for name, system in short),
         *((name, system.run, args.steps) for name, system in plain.items()),
         ("sgemm", partial(timed, lambda: torch.mm(left, right)), SGEMM_TIMES),
     ]
@@ -86,6 +92,7 @@ def measure(
             report.seconds.setdefault(name, []).append(run(times))
     report.n_distinct = float(np.mean(n_distinct))
     report.losses = {"ours": list(ours.losses)}
+    report.losses.update({name: list(system.losses) for name, system in short})
     for name, system in plain.items():
         report.losses[name] = system.losses
         system.stop()
@@ -104,6 +111,12 @@ def print_report(report: Report) -> None:
     for name, tokens in report.rates.items():
         rounds = " ".join(f"{s:.2f}" for s in seconds[name])
         print(f"{name:>17} {tokens:10.0f} tokens/s   seconds: {rounds}")
+    if SHORT in seconds:
+        each = [o / s for o, s in zip(seconds["ours"], seconds[SHORT])]
+        print(
+            f"  {SHORT} to ours: {report.rates[SHORT] / report.rates['ours']:.2f}   "
+            f"({min(each):.2f}-{max(each):.2f})"
+        )
     for name, ratio in report.ratios.items():
         each = [p / o for p, o in zip(seconds[name], seconds["ours"])]
         print(f"  ours to {name}: {ratio:.2f}   ({min(each):.2f}-{max(each):.2f})")

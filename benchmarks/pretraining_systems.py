@@ -84,7 +84,9 @@ SETTINGS = {
 class Ours:
     """spacy_elmo's own loop, one update at a time."""
 
-    def __init__(self, setting: Setting, corpus: Corpus, workdir: Path) -> None:
+    def __init__(
+        self, setting: Setting, corpus: Corpus, workdir: Path, precision: str
+    ) -> None:
         options = SIZES[setting.size]
         characters, lstm = options["char_cnn"], options["lstm"]
         model = {
@@ -97,7 +99,10 @@ class Ours:
             "lstm": {k: lstm[k] for k in ("dim", "projection_dim", "n_layers")},
         }
         training = TrainingSettings(
-            batch_size=setting.batch, window=setting.window, optimizer=OPTIMIZER
+            batch_size=setting.batch,
+            window=setting.window,
+            precision=precision,
+            optimizer=OPTIMIZER,
         )
         config = PretrainConfig(Paths(raw_text="-"), model, training=training)
         softmax = SoftmaxConfig(n_words=setting.n_words)

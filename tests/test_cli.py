@@ -1,3 +1,4 @@
+import os
 import re
 import subprocess
 import sys
@@ -6,9 +7,11 @@ import h5py
 import numpy as np
 import pytest
 import spacy
+import srsly
 from conftest import write_files
 from reference import random_arrays, random_options
 from tasks import elmo_alone, make_examples, save_tiny
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from spacy_elmo import load_bilm
@@ -52,6 +55,28 @@ def test_convert_there_and_back_with_the_real_command(source, tmp_path):
     np.testing.assert_array_equal(
         load_bilm(native).embed(words)[0], load_bilm(source).embed(words)[0]
     )
+
+
+@pytest.mark.parametrize("name", sorted(get_command(app).commands))
+def test_each_command_says_what_it_does(name):
+    done = call(name, "--help")
+    assert done.exit_code == 0
+    assert "Usage:" in text(done) and "--help" in text(done)
+
+
+def test_output_that_has_no_hangul(tmp_path):
+    path = tmp_path / "senses.jsonl"
+    uses = [("eye", "눈이 아프다."), ("snow", "눈이 온다."), ("eye", "눈이 크다.")]
+    place = {"word": "눈", "start": 0, "end": 1}
+    srsly.write_jsonl(path, [{**place, "sense": s, "text": t} for s, t in uses])
+    command = [sys.executable, "-m", "spacy", "elmo", "senses", "ko_wiki_sm"]
+    done = subprocess.run(
+        [*command, str(path), "--lang", "ko"],
+        env={**os.environ, "PYTHONIOENCODING": "cp1252"},
+        capture_output=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"?" in done.stdout
 
 
 @pytest.mark.parametrize("command", ["convert", "info"])

@@ -517,6 +517,14 @@ def test_variants(data):
     for names in (["baseline"], ["vectors", "baseline"]):
         runs = Comparison(pair, Options(variants=names), Path("x"), print).runs
         assert {run.variant.name for run in runs} == {"baseline", "vectors"}
+    for names, in_part in (
+        (["baseline", "both"], {"baseline", "both"}),
+        (["last", "both", "mix-0.001", "baseline"], {"baseline", "mix-0.001"}),
+        (["last", "output"], {"output"}),
+    ):
+        options = Options(variants=names, shares=[1, 0.1])
+        runs = Comparison(pair, options, Path("x"), print).runs
+        assert {run.variant.name for run in runs if run.share < 1} == in_part
     for name, config in found.items():
         has_vectors = name == "vectors"
         assert (config["initialize"]["vectors"] is not None) == has_vectors

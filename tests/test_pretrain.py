@@ -127,6 +127,14 @@ def test_errors_name_the_key(config_path, key, value, expected):
     assert "\n" not in str(caught.value)
 
 
+def test_null_is_what_the_config_says(config_path):
+    """Where the project hands on variables that nobody set."""
+    given = load_config(config_path, {"training.max_minutes": 7})
+    null = dict.fromkeys(["training.max_minutes", "model.lstm.dim"])
+    assert given.training.max_minutes == 7
+    assert load_config(config_path, null) == load_config(config_path, {})
+
+
 def test_config_that_cannot_be_read(tmp_path):
     for name, data in (("nowhere.cfg", None), ("broken.cfg", "no section")):
         if data is not None:

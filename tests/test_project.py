@@ -30,6 +30,8 @@ SMALL = {
     "ner_steps": 2,
     "eval_frequency": 2,
 }
+# The commands that compute with a biLM.
+ON_DEVICES = {"pretrain", "evaluate", "compare", "probe", "neighbors", "senses"}
 
 
 @pytest.fixture
@@ -180,6 +182,9 @@ def test_commands_can_run_everywhere():
             # As weasel does on Windows, and as it does elsewhere.
             parts = shlex.split(line, posix=False)
             assert parts == shlex.split(line, posix=True) == line.split()
+            command_of_ours = line.split()[3:5]
+            if command_of_ours[:1] == ["elmo"] and command_of_ours[1] in ON_DEVICES:
+                assert "--gpu-id -1" in line
     outputs = [path for each in loaded["commands"] for path in each.get("outputs", [])]
     assert len(set(outputs)) == len(outputs)
     for command, made in zip(PROJECT["commands"], loaded["commands"]):

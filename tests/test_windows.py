@@ -1,5 +1,7 @@
 """Windows over streams of text, and the tensors made of them."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -167,9 +169,10 @@ def bilm():
     )
 
 
-def feed(bilm, numbers, *, forget=False):
+def feed(bilm, numbers, *, forget=False, **settings):
     outputs, boundaries, _ = output_numbers(WORDS, VOCAB)
-    return Feeder(bilm, WORDS, outputs, boundaries, forget=forget).feed(numbers)
+    feeder = Feeder(bilm, WORDS, outputs, boundaries, forget=forget, **settings)
+    return feeder.feed(numbers)
 
 
 @pytest.fixture(params=[1, 3, 128])
@@ -180,10 +183,14 @@ def numbers(request, monkeypatch):
     return Epochs(stream, n_rows=4, n_steps=9, seed=0).window(0, 0)
 
 
-def test_ids_are_those_of_the_words(bilm, numbers):
-    window = feed(bilm, numbers)
-    n_ids = sum(map(len, window.ids))
-    assert n_ids == len(np.unique(numbers.inputs)) + 1  # two kinds of boundaries
+@pytest.mark.parametrize("even", [False, True])
+def test_ids_are_those_of_the_words(bilm, numbers, even):
+    window = feed(bilm, numbers, even=even)
+    n_ids = len(np.unique(numbers.inputs)) + 1  # two kinds of boundaries
+    if even:
+        n_ids = math.ceil(n_ids / windows.GROUP) * windows.GROUP
+        assert {len(ids) for ids in window.ids} == {windows.GROUP}
+    assert sum(map(len, window.ids)) == n_ids
     vectors = bilm.encoder(*window.ids)[window.tokens]
     expected = {}
     for number, word in enumerate(WORDS, 1):

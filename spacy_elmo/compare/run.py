@@ -14,7 +14,7 @@ from .markdown import to_markdown
 from .options import Options
 from .plan import Pair, Run, make_runs
 from .summary import find_metrics, make_rows
-from .variants import SHARE_VARIANTS, VARIANTS, VECTORS, find_variants
+from .variants import VARIANTS, VECTORS, find_variants, share_variants
 from .workers import Job, Workers
 
 
@@ -39,7 +39,7 @@ class Comparison:
             names = [n for n in VARIANTS if n != VECTORS or pair.has_vectors]
         elif pair.gives_vectors:
             names = [*names, VECTORS]
-        in_part = options.share_variants or [n for n in SHARE_VARIANTS if n in names]
+        in_part = options.share_variants or share_variants(names)
         find_variants(in_part)  # or say what is wrong with them
         self.shares = sorted(options.shares, reverse=True)
         self.runs = make_runs(

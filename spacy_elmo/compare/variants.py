@@ -5,7 +5,6 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional
 from thinc.api import Config
 
 BASELINE, VECTORS = "baseline", "vectors"
-SHARE_VARIANTS = (BASELINE, "mix-0.001")
 # What variants set in the section [elmo].
 SETTINGS = ("where", "l2", "fixed")
 
@@ -72,6 +71,15 @@ VARIANTS = {
         Variant("both", "ELMo at input and output", "both"),
     )
 }
+
+
+def share_variants(names: List[str]) -> List[str]:
+    """RETURNS (List[str]): Those that run with less than all data if nothing is said of
+    it: the baseline, and ELMo's usual mix or, without it, the last way to use ELMo."""
+    elmo = [v.name for v in find_variants(names) if v.where is not None]
+    usual = _learned(0.001).name
+    chosen = [BASELINE, usual if usual in elmo else elmo[-1] if elmo else ""]
+    return [name for name in chosen if name in names]
 
 
 def find_variants(names: List[str]) -> List[Variant]:

@@ -23,7 +23,12 @@ from ..bilm.config import BiLMConfig
 ConfigT = TypeVar("ConfigT")
 Texts = Union[str, List[str], None]
 # Given as null, these stay as the config has them: a project can hand its variables on.
-SIZES = ("model.lstm.dim", "model.lstm.projection_dim", "model.lstm.n_layers")
+NULLABLE = (
+    "model.lstm.dim",
+    "model.lstm.projection_dim",
+    "model.lstm.n_layers",
+    "training.max_minutes",
+)
 
 Range = Tuple[str, Callable[[float], bool]]
 ONE: Range = ("1 or more", lambda value: value >= 1)
@@ -221,7 +226,7 @@ def load_config(path: Path, overrides: Dict[str, Any]) -> PretrainConfig:
     try:
         data = Config().from_disk(path, interpolate=False)
         for name, value in overrides.items():
-            if value is not None or name not in SIZES:
+            if value is not None or name not in NULLABLE:
                 _set(data, name, value)
         data = data.interpolate()
     except (OSError, ValueError) as error:

@@ -87,8 +87,14 @@ class Trainer:
         self.on_step = on_step
         self.on_evaluation = on_evaluation
         outputs, boundaries, self.unknown = output_numbers(corpus.words, bilm.vocab)
-        forget = not settings.carry_state
-        self.feeder = Feeder(bilm, corpus.words, outputs, boundaries, forget=forget)
+        self.feeder = Feeder(
+            bilm,
+            corpus.words,
+            outputs,
+            boundaries,
+            forget=not settings.carry_state,
+            even=settings.precision != "float32",
+        )
         mine = settings.batch_size
         self.epochs = Epochs(
             corpus.train,

@@ -116,6 +116,9 @@ class Feeder:
     boundaries (Tuple[int, int]): The softmax's numbers of the end of a sentence, which
         the forward direction predicts, and of its begin.
     forget (bool): Whether each sentence starts from zero states.
+    even (bool): Whether all groups of words have the same size, the last one filled up
+        with words that nothing reads. On a CPU, products in a short type are made by
+        programs that are compiled and kept for each number of rows.
     """
 
     def __init__(
@@ -126,12 +129,14 @@ class Feeder:
         boundaries: Tuple[int, int],
         *,
         forget: bool,
+        even: bool = False,
     ) -> None:
         self.bilm = bilm
         self.words = words
         self.outputs = outputs
         self.boundaries = boundaries
         self.forget = forget
+        self.even = even
 
     def feed(self, numbers: Numbers) -> Window:
         device = self.bilm.device
@@ -160,6 +165,8 @@ class Feeder:
         keys = encoder.keys([self.words[number - 1] for number in numbers])
         order = np.argsort([encoder.cost(key) for key in keys], kind="stable")
         groups = [order[at : at + GROUP] for at in range(0, len(order), GROUP)]
+        if self.even:
+            groups[-1] = np.pad(groups[-1], (0, GROUP - len(groups[-1])), mode="edge")
         ids = [encoder.encode([keys[k] for k in group]) for group in groups]
         row_of_key = np.argsort(order)
         # The keys are the begin of a sentence, the words, and the end.
