@@ -8,6 +8,7 @@ import h5py
 import numpy as np
 import pytest
 import torch
+from hypothesis import settings
 from reference import ReferenceBiLM, random_arrays, random_options
 
 from spacy_elmo.bilm import (
@@ -18,6 +19,9 @@ from spacy_elmo.bilm import (
     SourceError,
     load_bilm,
 )
+
+settings.register_profile("no deadlines", deadline=None)  # no test asserts a time
+settings.load_profile("no deadlines")
 
 
 class Pair(NamedTuple):

@@ -147,7 +147,7 @@ def test_text_without_words_gets_one_sentence(tmp_path, data):
 # Words and sentences
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.text(" \t\"').!?。؟…,-aBé한1", max_size=40))
 @example('He left.  "Why?" he said.')  # a space token begins the sentence
 def test_sentences_are_those_of_the_sentencizer(text):

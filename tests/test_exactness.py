@@ -90,7 +90,7 @@ batches = st.lists(st.lists(words, max_size=4), min_size=1, max_size=3)
 
 
 # Shrinking takes minutes, and the seed of a model does not shrink.
-@settings(max_examples=60, deadline=None, database=None, phases=[Phase.generate])
+@settings(max_examples=60, database=None, phases=[Phase.generate])
 @given(
     seed=st.integers(0, 2**32 - 1),
     calls=st.lists(batches, min_size=2, max_size=3),
