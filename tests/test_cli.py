@@ -79,6 +79,12 @@ def test_output_that_has_no_hangul(tmp_path):
     assert b"?" in done.stdout
 
 
+def test_info_on_a_package_that_is_no_pipeline():
+    done = call("info", "numpy")
+    assert done.exit_code == 1
+    assert "numpy: cannot be loaded as a pipeline" in text(done)
+
+
 @pytest.mark.parametrize("command", ["convert", "info"])
 def test_bad_source_exits_with_a_sentence(command, tmp_path):
     target = [tmp_path / "out"] if command == "convert" else []

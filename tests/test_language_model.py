@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+import spacy
 import torch
+from spacy.tokens import Doc
 
 from spacy_elmo.bilm import BiLM, BiLMConfig, BytesConfig, LSTMConfig, SoftmaxConfig
 from spacy_elmo.bilm import language_model as module
@@ -109,6 +111,26 @@ def test_boundaries_in_a_text_are_unknown_words():
     for word in ("<S>", "</S>"):
         one, two = bilm.surprisal([["w3", word, "w4"], ["w3", "<UNK>", "w4"]])
         assert np.allclose(one[1], two[1], atol=1e-5)
+
+
+def test_surprisal_of_docs(tmp_path):
+    make().save(tmp_path / "bilm")
+    nlp = spacy.blank("en")
+    bilm = str(tmp_path / "bilm")
+    nlp.add_pipe("elmo", config={"bilm": bilm, "surprisal": True})
+    (expected,) = make().surprisal([SENTENCE])
+    docs = [nlp(" ".join(SENTENCE))]
+    nlp.to_disk(tmp_path / "nlp")
+    docs.append(spacy.load(tmp_path / "nlp")(" ".join(SENTENCE)))
+    docs.append(Doc(nlp.vocab).from_bytes(docs[0].to_bytes()))
+    for doc in docs:
+        np.testing.assert_allclose(doc._.elmo_surprisal, expected, atol=1e-4)
+        np.testing.assert_array_equal(doc[3]._.elmo_surprisal, doc._.elmo_surprisal[3])
+
+
+def test_a_wrong_number_of_words():
+    with pytest.raises(ValueError, match="n is -1"):
+        make().predict(SENTENCE, 0, n=-1)
 
 
 @pytest.mark.parametrize("part", ["softmax", "vocab"])

@@ -115,9 +115,10 @@ def check(result, expected):
     assert result.mean == pytest.approx(sum(expected) / 2, rel=1e-5)
 
 
-@pytest.mark.parametrize("n_tokens", [1, 30, 4096])
-def test_sentence_by_sentence(bilm, path, sentences, monkeypatch, n_tokens):
+@pytest.mark.parametrize("n_tokens, n_slice", [(1, 1), (30, 50), (4096, 2**20)])
+def test_sentence_by_sentence(bilm, path, sentences, monkeypatch, n_tokens, n_slice):
     monkeypatch.setattr(perplexity, "MAX_BATCH_TOKENS", n_tokens)
+    monkeypatch.setattr(perplexity, "SLICE", n_slice)
     result = measure(bilm, [str(path)], Splitter("en"))
     check(result, by_sentence(bilm, sentences))
     words = [word for words in sentences for word in words]

@@ -17,6 +17,7 @@ from spacy_elmo.pretrain.measure import measure
 from spacy_elmo.pretrain.optimizers import Adagrad
 from spacy_elmo.pretrain.ranks import Ranks
 from spacy_elmo.pretrain.run import check_precision, open_corpus, pretrain, read_log
+from spacy_elmo.pretrain.text import find_files
 from spacy_elmo.pretrain.tokenize import Splitter
 from spacy_elmo.pretrain.trainer import Trainer
 from spacy_elmo.pretrain.vocab import make_bilm
@@ -125,6 +126,28 @@ def test_errors_name_the_key(config_path, key, value, expected):
         load_config(config_path, {key: value})
     assert str(caught.value).startswith(expected)
     assert "\n" not in str(caught.value)
+
+
+def test_an_empty_name_is_no_text(config_path, tmp_path, monkeypatch):
+    """And not the folder one stands in."""
+    monkeypatch.chdir(tmp_path)
+    config = load_config(config_path, {"paths.dev_text": ""})
+    found = open_corpus(config, tmp_path / "run", Ranks(torch.device("cpu")), print)
+    without = open_corpus(
+        load_config(config_path, {}), tmp_path / "b", Ranks(torch.device("cpu")), print
+    )
+    assert found.meta["dev"] == without.meta["dev"]
+    with pytest.raises(ValueError, match="empty name"):
+        find_files(["", str(tmp_path)])
+
+
+def test_the_only_document_is_not_held_out(config_path, tmp_path):
+    path = tmp_path / "one.jsonl"
+    path.write_text('{"text": "A b c. D e f g."}', "utf8")
+    found = {"paths.raw_text": str(path), "corpus.dev_share": 0.999}
+    config = load_config(config_path, found)
+    corpus = open_corpus(config, tmp_path / "run", Ranks(torch.device("cpu")), print)
+    assert corpus.meta["train"]["n_words"] == 7 and not len(corpus.dev.tokens)
 
 
 def test_null_is_what_the_config_says(config_path):

@@ -10,11 +10,14 @@ from dataclasses import replace
 
 import pytest
 from pretraining import CONFIG, command, run, write_config, write_text
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 
-from spacy_elmo.pretrain import run as run_module
+from spacy_elmo.bilm import files
 from spacy_elmo.pretrain.checkpoints import Checkpoints
 from spacy_elmo.pretrain.config import load_config
+from spacy_elmo.pretrain.folders import replace_folder, restore_folder
+from spacy_elmo.pretrain.ranks import Ranks
 from spacy_elmo.pretrain.run import pretrain, read_log
 from spacy_elmo.pretrain.trainer import Trainer
 
@@ -114,7 +117,9 @@ def test_killed_while_a_checkpoint_is_written(config_path, tmp_path, monkeypatch
     assert_same_bits(tmp_path / "whole", tmp_path / "parts")
 
 
-@pytest.mark.parametrize("damage", ["cut", "flip", "facts", "empty"])
+@pytest.mark.parametrize(
+    "damage", ["cut", "flip", "facts", "empty", "place", "word", "missing"]
+)
 def test_a_corrupt_checkpoint_is_passed_over(config_path, tmp_path, damage):
     train(config_path, tmp_path / "whole")
     train(config_path, tmp_path / "parts", training__max_steps=10)
@@ -128,12 +133,96 @@ def test_a_corrupt_checkpoint_is_passed_over(config_path, tmp_path, damage):
         tensors.write_bytes(data)
     elif damage == "facts":
         facts.write_text("{")
-    else:
+    elif damage == "empty":
         tensors.unlink()
+    else:
+        said = json.loads(facts.read_text("utf8"))
+        if damage == "place":
+            said["progress"]["window"] += 1
+        elif damage == "word":
+            said["vocab"][-1] = "another"
+        else:
+            del said["progress"]
+        facts.write_text(json.dumps(said), "utf8")
     said = train(config_path, tmp_path / "parts", resume=True)
     assert "step-10: cannot be used" in said
     assert "Going on from step 8" in said
     assert_same_bits(tmp_path / "whole", tmp_path / "parts")
+
+
+def test_only_corrupt_checkpoints(config_path, tmp_path):
+    run = tmp_path / "run"
+    train(config_path, run)
+    for path in run.glob("checkpoints/*/facts.json"):
+        path.write_text("{")
+    said = train(config_path, run, resume=True, training__max_steps=5)
+    assert f"Found no checkpoint in {run}: starting from the beginning" in said
+    # They do not count as newer than what this run writes.
+    assert Checkpoints(run / "checkpoints").steps() == [4, 5]
+    assert "Going on from step 5" in train(config_path, run, resume=True)
+
+
+@pytest.mark.parametrize("moment", [0, 1])
+def test_killed_while_a_folder_takes_the_place_of_another(
+    config_path, tmp_path, monkeypatch, moment
+):
+    """Of a checkpoint of the same step, and of a model."""
+    run = tmp_path / "run"
+    train(config_path, run, training__max_steps=4)
+    for target in (run / "checkpoints" / "step-4", run / "model-best"):
+        before = {path.name: path.read_bytes() for path in target.iterdir()}
+        part = target.with_name("part-4")
+        part.mkdir()
+        (part / "new").touch()
+        real, calls = os.replace, []
+
+        def killed(source, goal, real=real, calls=calls):
+            calls.append(source)
+            if len(calls) > moment:
+                raise KeyboardInterrupt
+            real(source, goal)
+
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(os, "replace", killed)
+            replace_folder(part, target)
+        Checkpoints(run / "checkpoints").clear_parts()
+        restore_folder(target)
+        after = {path.name: path.read_bytes() for path in target.iterdir()}
+        assert after == before
+    names = {path.name for path in (run / "checkpoints").iterdir()}
+    assert names == {"step-4"}
+
+
+def test_a_full_disk_is_one_sentence(config_path, tmp_path, monkeypatch):
+    def full(*args):
+        raise SafetensorError("No space left on device")
+
+    monkeypatch.setattr(files, "save_file", full)
+    with pytest.raises(OSError, match="cannot be written .No space left on device"):
+        train(config_path, tmp_path / "run")
+
+
+def test_processes_that_find_different_checkpoints(config_path, tmp_path, monkeypatch):
+    train(config_path, tmp_path / "run", training__max_steps=2)
+    monkeypatch.setattr(Ranks, "of_first", lambda ranks, number: number + 1)
+    with pytest.raises(ValueError, match="on a disk that all of them share"):
+        train(config_path, tmp_path / "run", resume=True)
+
+
+def test_another_text_held_out_has_a_best_of_its_own(config_path, tmp_path):
+    run = tmp_path / "run"
+    held_out = [write_text(tmp_path / f"{seed}.txt", seed=seed) for seed in (1, 2)]
+    train(config_path, run, paths__dev_text=str(held_out[0]))
+    for path in run.glob("checkpoints/*/facts.json"):  # as good as it gets
+        facts = json.loads(path.read_text("utf8"))
+        del facts["checksum_of_facts"]
+        facts["progress"].update(best=1.0, since_best=7)
+        path.write_text(json.dumps(facts), "utf8")
+    settings = {"paths__dev_text": str(held_out[1]), "training__max_steps": 16}
+    said = train(config_path, run, resume=True, **settings)
+    assert "the text has changed" in said
+    config = json.loads((run / "model-best" / "config.json").read_text("utf8"))
+    assert config["training"]["steps"] == 16
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -165,13 +254,13 @@ def test_without_resume_a_run_begins_anew(config_path, tmp_path, monkeypatch):
     def killed(*args, **options):
         raise KeyboardInterrupt
 
-    # Before the text is ready, nothing of the old run is left to go on from.
-    monkeypatch.setattr(run_module, "build_corpus", killed)
+    # Once it trains, nothing of the old run is left to go on from.
+    monkeypatch.setattr(Trainer, "step", killed)
     with pytest.raises(KeyboardInterrupt):
         train(config_path, run)
     monkeypatch.undo()
     assert not list((run / "checkpoints").iterdir())
-    assert not (run / "model-best").exists()
+    assert not list(run.glob("model-*"))
     train(config_path, run)
     said = train(config_path, run, training__max_steps=2)
     assert "Going on" not in said and "Starting anew" in said
@@ -190,11 +279,25 @@ def test_what_a_run_goes_on_from_is_not_removed(config_path, tmp_path):
     assert (tmp_path / "run" / "model-best").exists()
 
 
-def test_bad_input_leaves_the_earlier_run_alone(config_path, tmp_path):
+@pytest.mark.parametrize(
+    "key, value, expected",
+    [
+        ("paths.raw_text", "nowhere.txt", "no such file"),
+        ("paths.dev_text", "empty.txt", "found no words"),
+        ("corpus.lang", "qq", "qq"),
+        ("training.batch_size", 10**6, "use more text"),
+    ],
+)
+def test_bad_input_leaves_the_earlier_run_alone(
+    config_path, tmp_path, monkeypatch, key, value, expected
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty.txt").touch()
     train(config_path, tmp_path / "run")
-    with pytest.raises(ValueError, match="no such file"):
-        train(config_path, tmp_path / "run", paths__raw_text="nowhere.txt")
+    with pytest.raises(ValueError, match=expected):
+        train(config_path, tmp_path / "run", **{key: value})
     assert Checkpoints(tmp_path / "run" / "checkpoints").steps() == [8, 12]
+    assert (tmp_path / "run" / "model-best").exists()
 
 
 # Other settings than those of the run that wrote the checkpoint
@@ -204,7 +307,7 @@ def forget_run(output):
     """As older versions wrote them."""
     for path in output.glob("checkpoints/*/facts.json"):
         facts = json.loads(path.read_text("utf8"))
-        del facts["run"]
+        del facts["run"], facts["checksum_of_facts"]
         path.write_text(json.dumps(facts), "utf8")
 
 

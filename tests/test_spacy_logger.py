@@ -43,7 +43,7 @@ def test_console_of_spacy(config_path, tmp_path, capsys):
     rows = [row.split() for row in out.splitlines() if row.split()[0].isdigit()]
     evaluations = [entry for entry in log if entry["type"] == "evaluation"]
     assert [int(row[1]) for row in rows] == [4, 8, 12]
-    assert [row[-1] for row in rows] == [f"{1 / e['mean']:.2f}" for e in evaluations]
+    assert [row[-1] for row in rows] == [f"{-e['mean']:.2f}" for e in evaluations]
     # It takes the place of our own table.
     assert not any("ppl mean" in line for line in said)
 
@@ -60,7 +60,7 @@ def test_a_logger_is_told_as_by_spacy_train(config_path, tmp_path):
     evaluations = [entry for entry in log if entry["type"] == "evaluation"]
     for info, entry in zip(infos, evaluations):
         assert info["step"] == entry["step"]
-        assert info["score"] == pytest.approx(1 / entry["mean"])
+        assert info["score"] == pytest.approx(-entry["mean"])
         assert info["other_scores"]["perplexity"] == pytest.approx(entry["mean"])
         assert info["losses"]["elmo"] > 0
     best = max(infos[-1]["checkpoints"])

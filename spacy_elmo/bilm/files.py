@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
+from safetensors import SafetensorError
+from safetensors.torch import save_file
 from torch import Tensor
 
 from .config import BiLMConfig
@@ -57,6 +59,13 @@ def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:
     write(part)
     part.chmod(0o644)  # safetensors writes files for their owner only
     os.replace(part, path)
+
+
+def save_tensors(tensors: Dict[str, Tensor], path: Path) -> None:
+    try:
+        save_file(tensors, path)
+    except SafetensorError as error:  # which is no OSError, though the disk may be full
+        raise OSError(f"{path}: cannot be written ({error})") from None
 
 
 def build(

@@ -36,6 +36,8 @@ def predict_word(
             f"position is {position}; expected 0 to {len(sentence) - 1}, a word of the "
             "sentence"
         )
+    if n < 0:
+        raise ValueError(f"n is {n}; expected a number of words")
     top = bilm(bilm.prepare([sentence])).layers[-1, 0]  # boundaries included
     width = bilm.config.lstm.projection_dim
     # What comes before the word says what follows, and the other way round.

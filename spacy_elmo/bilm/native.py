@@ -7,13 +7,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict
 
 from safetensors import SafetensorError
-from safetensors.torch import load, load_file, save, save_file
+from safetensors.torch import load, load_file, save
 from torch import Tensor
 
 from .config import BiLMConfig
 from .encoders import Lexicon
 from .errors import SourceError
-from .files import build, read_json, read_vocab, write_atomically, write_vocab
+from .files import (
+    build,
+    read_json,
+    read_vocab,
+    save_tensors,
+    write_atomically,
+    write_vocab,
+)
 from .storage import pack, unpack
 
 if TYPE_CHECKING:
@@ -63,14 +70,14 @@ def save_native(bilm: "BiLM", folder: Path, dtype: str = "float32") -> None:
         target = (softmax, rest) if part == "softmax" else (weights, name)
         target[0][target[1]] = tensor.detach().cpu().contiguous()
     weights, softmax = pack(weights, dtype), pack(softmax, dtype)
-    write_atomically(folder / WEIGHTS, lambda path: save_file(weights, path))
+    write_atomically(folder / WEIGHTS, lambda path: save_tensors(weights, path))
     optional = {SOFTMAX: bool(softmax), VOCAB: bilm.vocab is not None and bool(softmax)}
     optional[LEXICON] = bool(bilm.lexicon.characters or bilm.lexicon.words)
     for name, needed in optional.items():
         if was_native and not needed:
             (folder / name).unlink(missing_ok=True)  # left by another model
     if optional[SOFTMAX]:
-        write_atomically(folder / SOFTMAX, lambda path: save_file(softmax, path))
+        write_atomically(folder / SOFTMAX, lambda path: save_tensors(softmax, path))
     if optional[VOCAB]:
         write_vocab(folder / VOCAB, bilm.vocab or [])
     if optional[LEXICON]:

@@ -30,7 +30,8 @@ def info_cli(
 
         try:
             nlp = spacy.load(source)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, ImportError, TypeError, AttributeError) as error:
+            # A package that is no pipeline has no load, or another one.
             msg.fail(f"{source}: cannot be loaded as a pipeline: {error}", exits=1)
         return print_pipeline(source, nlp)
     try:

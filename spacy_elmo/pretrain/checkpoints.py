@@ -7,11 +7,15 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
+
+from ..bilm.files import save_tensors
+from .folders import replace_folder, restore_folder
 
 FACTS = "facts.json"
 TENSORS = "tensors.safetensors"
+OF_FACTS = "checksum_of_facts"
 KEPT = 2
 
 
@@ -38,17 +42,20 @@ class Checkpoints:
         part = self.folder / f"part-{step}"
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
-        save_file({k: t.contiguous() for k, t in tensors.items()}, part / TENSORS)
+        save_tensors({k: t.contiguous() for k, t in tensors.items()}, part / TENSORS)
         facts = {**facts, "checksum": _checksum(part / TENSORS)}
+        facts[OF_FACTS] = _checksum_of_facts(facts)
         (part / FACTS).write_text(json.dumps(facts, indent=2) + "\n", "utf8")
         for path in (part / TENSORS, part / FACTS, part):
             _sync(path)
-        target = self.folder / f"step-{step}"
-        shutil.rmtree(target, ignore_errors=True)
-        os.replace(part, target)
+        replace_folder(part, self.folder / f"step-{step}")
         _sync(self.folder)
-        for old in self.steps()[:-KEPT]:
-            shutil.rmtree(self.folder / f"step-{old}", ignore_errors=True)
+        steps = self.steps()
+        before = [number for number in steps if number < step]
+        # Later ones are those that could not be used when this run went on.
+        later = [number for number in steps if number > step]
+        for number in before[: 1 - KEPT] + later:
+            shutil.rmtree(self.folder / f"step-{number}", ignore_errors=True)
 
     def clear(self) -> None:
         """Remove all: those of an earlier run would count as newer than the first of
@@ -61,6 +68,8 @@ class Checkpoints:
         """Remove what a run that was killed left half written."""
         for part in self.folder.glob("part-*"):
             shutil.rmtree(part, ignore_errors=True)
+        for old in self.folder.glob("step-*.old"):
+            restore_folder(old.with_suffix(""))
 
     def load(
         self, warn: Callable[[str], None]
@@ -76,6 +85,9 @@ class Checkpoints:
                 facts = json.loads((folder / FACTS).read_text("utf8"))
                 if facts["checksum"] != _checksum(folder / TENSORS):
                     raise ValueError("its checksum is another")
+                # Older versions did not write it.
+                if facts.get(OF_FACTS, same := _checksum_of_facts(facts)) != same:
+                    raise ValueError(f"the checksum of {FACTS} is another")
                 return load_file(folder / TENSORS), facts
             except (OSError, ValueError, KeyError, TypeError) as error:
                 warn(f"{folder}: cannot be used ({error}); trying the one before it")
@@ -90,6 +102,11 @@ def _checksum(path: Path) -> str:
             if not block:
                 return digest.hexdigest()[:32]
             digest.update(block)
+
+
+def _checksum_of_facts(facts: Dict[str, Any]) -> str:
+    rest = {key: value for key, value in facts.items() if key != OF_FACTS}
+    return blake2b(json.dumps(rest, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def _sync(path: Path) -> None:

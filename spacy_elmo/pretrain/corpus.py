@@ -114,7 +114,11 @@ def build_corpus(
         writer.hold_out_one(share)
     meta = writer.finish()
     if not meta["train"]["n_words"]:
-        raise ValueError(f"{', '.join(raw_text)}: found no words to train on")
+        if meta["dev"]["n_words"] and share:  # the only document
+            return build_corpus(
+                raw_text, folder, splitter=splitter, dev_share=0.0, n_process=n_process
+            )
+        raise ValueError(f"{', '.join(raw_text)}: found no words")
     meta.update(fingerprint=fingerprint, troubles=dict(troubles))
     part = folder / (META + ".part")
     part.write_text(json.dumps(meta, indent=2, ensure_ascii=False) + "\n", "utf8")

@@ -19,6 +19,7 @@ from .windows import Feeder, Numbers, turn_sentences
 
 MAX_BATCH_TOKENS = 4096
 STREAM_WINDOW = 256
+SLICE = 2**20  # tokens whose sentences are sorted by length
 
 
 class Perplexity(NamedTuple):
@@ -125,7 +126,20 @@ def _losses(
 def _sentences(stream: Stream) -> Iterator[Tuple[Numbers, np.ndarray]]:
     """Sentences of like length beside each other. YIELDS: Numbers and which places of
     them are not padding, (n_steps, n_rows)."""
-    tokens = np.asarray(stream.tokens)
+    for begin, end in _slices(stream):
+        yield from _sentences_of(np.asarray(stream.tokens[begin:end]))
+
+
+def _slices(stream: Stream) -> Iterator[Tuple[int, int]]:
+    """Some documents at a time: memory is not to grow with the text."""
+    begin = 0
+    for end in [*stream.blocks[1:].tolist(), len(stream.tokens)]:
+        if end - begin >= SLICE or end == len(stream.tokens) > begin:
+            yield begin, end
+            begin = end
+
+
+def _sentences_of(tokens: np.ndarray) -> Iterator[Tuple[Numbers, np.ndarray]]:
     starts = np.flatnonzero(tokens == 0)
     lengths = np.diff(np.append(starts, len(tokens)))
     turned = turn_sentences(tokens)

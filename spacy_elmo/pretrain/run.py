@@ -11,6 +11,7 @@ import torch
 from .checkpoints import Checkpoints
 from .config import PretrainConfig, Texts
 from .corpus import Corpus, build_corpus, describe_troubles
+from .folders import restore_folder
 from .perplexity import Perplexity, output_numbers
 from .progress import Console, JsonLog
 from .ranks import Ranks
@@ -42,8 +43,6 @@ def pretrain(
     check_precision(config.training.precision, device)
     check_inputs(config)
     resume = resume or ranks.attempt > 0
-    if ranks.first:
-        clear(output, resume, config.paths.initialize_from, tell)
     corpus = open_corpus(config, output, ranks, tell)
     check_patience(config, len(corpus.dev.tokens) > 0)
     torch.manual_seed(config.training.seed)
@@ -76,8 +75,13 @@ def pretrain(
         on_step=on_step,
         on_evaluation=on_evaluation,
     )
+    if ranks.first:
+        clear(output, resume, config.paths.initialize_from, tell)
+    ranks.wait()
     if resume and trainer.resume(tell):
         tell(f"Going on from step {trainer.progress.step:,}")
+    elif resume:
+        tell(f"Found no checkpoint in {output}: starting from the beginning")
     log.begin(trainer.progress.step, config)
     trainer.run()
     ranks.close()
@@ -118,15 +122,18 @@ def clear(
     """
     checkpoints = Checkpoints(output / "checkpoints")
     checkpoints.clear_parts()
+    models = [output / name for name in ("model-best", "model-last")]
+    for model in models:
+        restore_folder(model)
     if resume:
         return
-    best = output / "model-best"
     if checkpoints.steps():
         tell(f"Starting anew: the checkpoints of an earlier run in {output} are gone")
         checkpoints.clear()
     path = Path(source or "").resolve()
-    if best.resolve() not in (path, *path.parents):
-        shutil.rmtree(best, ignore_errors=True)
+    for model in models:
+        if model.resolve() not in (path, *path.parents):
+            shutil.rmtree(model, ignore_errors=True)
 
 
 def open_corpus(
@@ -165,7 +172,7 @@ def open_corpus(
 
 
 def as_list(texts: Texts) -> List[str]:
-    if texts is None:
+    if not texts:
         return []
     return [texts] if isinstance(texts, str) else texts
 

@@ -50,7 +50,7 @@ class SpacyLogger:
         self._log(None)
 
     def evaluation(self, progress: Progress, result: Perplexity) -> None:
-        score = 1 / result.mean
+        score = -result.mean  # the higher, the better
         self._checkpoints.append((score, progress.step))
         info: Dict[str, Any] = {
             "epoch": progress.epoch,

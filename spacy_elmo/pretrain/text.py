@@ -36,6 +36,10 @@ def find_files(patterns: Iterable[str]) -> List[Path]:
     """
     found: Dict[Path, None] = {}
     for pattern in patterns:
+        if not pattern:  # which would be the folder one stands in
+            raise ValueError(
+                "found an empty name; expected a file, a folder or a pattern"
+            )
         path = Path(pattern)
         if path.is_dir():
             names = sorted(p for p in path.rglob("*") if p.is_file() and is_known(p))

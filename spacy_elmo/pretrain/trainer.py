@@ -1,6 +1,7 @@
 """The loop."""
 
 import math
+import shutil
 import signal
 import time
 from dataclasses import asdict, dataclass, replace
@@ -17,6 +18,7 @@ from ..bilm.training import Dropout, train_step
 from .checkpoints import Checkpoints
 from .config import PretrainConfig
 from .corpus import Corpus
+from .folders import replace_folder
 from .loss_scale import LossScaler
 from .memory import keep_memory
 from .optimizers import clip_by_norm, make_optimizer
@@ -122,28 +124,36 @@ class Trainer:
         """Train until a limit is reached or the process is asked to stop; a checkpoint
         is written in either case."""
         stop = self._stop_on_signals()
-        saved = self.progress.seconds
-        evaluated = self.progress.step
+        saved_at = self.progress.seconds
+        saved = evaluated = self.progress.step
         try:
             while not self._done():
                 self.step()
                 due = self.progress.step % self.settings.eval_frequency == 0
                 if due and len(self.corpus.dev.tokens):
-                    self.evaluate()
+                    self._on_the_clock(self.evaluate)
                     evaluated = self.progress.step
-                minutes = (self.progress.seconds - saved) / 60
+                minutes = (self.progress.seconds - saved_at) / 60
                 if due or minutes >= self.settings.checkpoint_minutes:
-                    self.save()
-                    saved = self.progress.seconds
+                    self._on_the_clock(self.save)
+                    saved, saved_at = self.progress.step, self.progress.seconds
             if not self.stopping and evaluated != self.progress.step:
                 if len(self.corpus.dev.tokens):
-                    self.evaluate()
-            self.save()
+                    self._on_the_clock(self.evaluate)
+                    saved = -1  # not yet with the best perplexity
+            if saved != self.progress.step or not self.checkpoints.steps():
+                self.save()
             self.save_model("model-last")
             if not len(self.corpus.dev.tokens):  # nothing to choose by
                 self.save_model("model-best")
         finally:
             stop()
+
+    def _on_the_clock(self, work: Callable[[], Any]) -> None:
+        """What is done beside the steps takes time too, and minutes are a limit."""
+        start = time.monotonic()
+        work()
+        self.progress.seconds += self.ranks.of_first(time.monotonic() - start)
 
     def step(self) -> None:
         """Read accumulate windows and update the weights once."""
@@ -279,6 +289,12 @@ class Trainer:
         """Go on from the newest whole checkpoint. RETURNS (bool): Whether there is
         one."""
         found = self.checkpoints.load(warn)
+        step = -1 if found is None else found[1]["progress"]["step"]
+        if self.ranks.any(step != self.ranks.of_first(step)):
+            raise ValueError(
+                f"{self.checkpoints.folder}: processes found different checkpoints; "
+                "expected an --output on a disk that all of them share"
+            )
         if found is None:
             return False
         tensors, facts = found
@@ -303,6 +319,8 @@ class Trainer:
         if facts["fingerprint"] != self.corpus.meta["fingerprint"]:
             warn("the text has changed: training goes on from the begin of an epoch")
             self.progress.window = 0
+            # Perplexities on another text do not compare.
+            self.progress.best, self.progress.since_best = math.inf, 0
         elif changes:
             warn(
                 f"the checkpoint was written {', '.join(changes)}: the states carried "
@@ -340,7 +358,10 @@ class Trainer:
         if result is not None:
             facts["perplexity"] = result.as_dict()
         self.bilm.config = replace(self.bilm.config, training=facts)
-        self.bilm.save(self.output / name)
+        part = self.output / f"{name}.part"
+        shutil.rmtree(part, ignore_errors=True)
+        self.bilm.save(part)
+        replace_folder(part, self.output / name)
 
     def _stop_on_signals(self) -> Callable[[], None]:
         def stop(number: int, frame: Any) -> None:
