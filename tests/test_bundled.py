@@ -63,6 +63,13 @@ def test_its_card_says_where_it_comes_from(folder):
     assert "CC BY-SA" in card and "Wikipedia" in card
 
 
+def test_all_pages_give_its_perplexity(folder):
+    perplexity = load_bilm(folder).config.training["perplexity"]["mean"]
+    pages = ["README.md", "README.ko.md", "benchmarks/RESULTS.md"]
+    for page in (folder / "README.md", *(ROOT / page for page in pages)):
+        assert f"{perplexity:.1f}" in page.read_text(encoding="utf-8"), page
+
+
 def test_a_pipeline_gets_the_one_of_its_language(lang, silent):
     text = TEXTS[lang]
     found = vectors(lang, text)
