@@ -125,7 +125,8 @@ class Trainer:
         is written in either case."""
         stop = self._stop_on_signals()
         saved_at = self.progress.seconds
-        saved = evaluated = self.progress.step
+        evaluated = self.progress.step
+        saved = self.progress.step or -1  # if it is not 0, a checkpoint's
         try:
             while not self._done():
                 self.step()
@@ -141,7 +142,7 @@ class Trainer:
                 if len(self.corpus.dev.tokens):
                     self._on_the_clock(self.evaluate)
                     saved = -1  # not yet with the best perplexity
-            if saved != self.progress.step or not self.checkpoints.steps():
+            if saved != self.progress.step:
                 self.save()
             self.save_model("model-last")
             if not len(self.corpus.dev.tokens):  # nothing to choose by
