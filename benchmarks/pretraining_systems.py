@@ -27,7 +27,7 @@ from spacy_elmo.pretrain.perplexity import output_numbers
 from spacy_elmo.pretrain.ranks import Ranks
 from spacy_elmo.pretrain.trainer import Trainer
 from spacy_elmo.pretrain.vocab import choose_words
-from spacy_elmo.pretrain.windows import Epochs
+from spacy_elmo.pretrain.windows import Epochs, Numbers
 
 SETTLE = 0.3  # seconds before a timed call: the threads of the last system go to sleep
 OPTIMIZER = OptimizerSettings("adagrad", learn_rate=0.2, initial_accumulator=1.0)
@@ -81,11 +81,40 @@ SETTINGS = {
 }
 
 
+class OneWindow(Epochs):
+    """The backward direction reads the window of the forward one from its end, and not
+    each sentence: simpler, and with fewer distinct words. But what it carries from
+    window to window then is not what stands after the text that it goes on with."""
+
+    def window(self, epoch: int, number: int) -> Numbers:
+        (inputs, _), (targets, _) = super().window(epoch, number)
+        before = np.zeros_like(inputs[:1])
+        if number:
+            before = super().window(epoch, number - 1).inputs[0, -1:]
+        previous = np.concatenate([before, inputs[:-1]])
+        return Numbers(
+            np.stack([inputs, inputs[::-1]]), np.stack([targets, previous[::-1]])
+        )
+
+
+def make_epochs(setting: Setting, corpus: Corpus, one_window: bool) -> Epochs:
+    kind = OneWindow if one_window else Epochs
+    return kind(corpus.train, n_rows=setting.batch, n_steps=setting.window, seed=0)
+
+
 class Ours:
-    """spacy_elmo's own loop, one update at a time."""
+    """spacy_elmo's own loop, one update at a time.
+
+    one_window (bool): Read what OneWindow gives, as one of the plain ones does.
+    """
 
     def __init__(
-        self, setting: Setting, corpus: Corpus, workdir: Path, precision: str
+        self,
+        setting: Setting,
+        corpus: Corpus,
+        workdir: Path,
+        precision: str = "float32",
+        one_window: bool = False,
     ) -> None:
         options = SIZES[setting.size]
         characters, lstm = options["char_cnn"], options["lstm"]
@@ -115,6 +144,7 @@ class Ours:
         )
         self.losses: list[float] = []
         self.trainer = make_trainer(config, bilm, corpus, workdir, self.losses)
+        self.trainer.epochs = make_epochs(setting, corpus, one_window)
 
     def step(self) -> None:
         self.trainer.step()
@@ -134,8 +164,8 @@ class Ours:
 class Plain:
     """The plain biLM.
 
-    one_window (bool): The backward direction reads the forward one's window from its
-        end. Otherwise each reads what ours reads.
+    one_window (bool): Read what OneWindow gives, so that the character CNN needs to see
+        each word once for both directions.
     """
 
     def __init__(self, setting: Setting, corpus: Corpus, one_window: bool) -> None:
@@ -159,21 +189,15 @@ class Plain:
             initial_accumulator=OPTIMIZER.initial_accumulator,
             clip_norm=training.clip_norm,
         )
-        self.epochs = Epochs(
-            corpus.train, n_rows=setting.batch, n_steps=setting.window, seed=0
-        )
+        self.epochs = make_epochs(setting, corpus, one_window)
         self.one_window = one_window
         self.at = 0
-        self.before = np.zeros((1, setting.batch), dtype=np.int32)
         self.losses: list[float] = []
 
     def step(self) -> None:
         inputs, targets = self.epochs.window(*divmod(self.at, self.epochs.n_windows))
         if self.one_window:
             inputs = inputs[:1]
-            previous = np.concatenate([self.before, inputs[0, :-1]])
-            targets = np.stack([targets[0], previous[::-1]])
-            self.before = inputs[0, -1:]
         self.losses.append(self.training.step(inputs, targets))
         self.at += 1
 

@@ -3,6 +3,7 @@
 import json
 import shutil
 from hashlib import blake2b
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any, Callable, Iterable, Iterator, List
@@ -14,6 +15,7 @@ from .bilm.files import write_atomically
 from .bilm.fingerprint import fingerprint
 
 PART = 1000  # sentences
+NEEDED = {"hdf5": ("h5py", "hdf5"), "parquet": ("pyarrow", "parquet")}
 FORMATS = {".hdf5": "hdf5", ".h5": "hdf5", ".parquet": "parquet"}
 
 Sentences = List[List[str]]
@@ -36,11 +38,7 @@ def dump(
     tell (Callable[[int], None]): Told how many sentences are done.
     RETURNS (int): How many sentences there are.
     """
-    if path.suffix not in FORMATS:
-        raise ValueError(
-            f"{path}: found the ending '{path.suffix}'; expected one of "
-            + ", ".join(FORMATS)
-        )
+    check_target(path)
     write, merge = WRITERS[FORMATS[path.suffix]]
     folder = path.with_name(path.name + ".parts")
     folder.mkdir(parents=True, exist_ok=True)
@@ -67,6 +65,18 @@ def dump(
     return n_done
 
 
+def check_target(path: Path) -> None:
+    """One sentence if this file could not be written, before hours are spent on it."""
+    if path.suffix not in FORMATS:
+        raise ValueError(
+            f"{path}: found the ending '{path.suffix}'; expected one of "
+            + ", ".join(FORMATS)
+        )
+    if path.is_dir():
+        raise ValueError(f"{path}: found a folder; expected the name of a file")
+    _need(*NEEDED[FORMATS[path.suffix]])
+
+
 def _parts(sentences: Iterable[List[str]]) -> Iterator[Sentences]:
     stream = iter(sentences)
     while True:
@@ -85,14 +95,16 @@ def _writer(
 def _write_hdf5(
     path: Path, sentences: Sentences, layers: List[np.ndarray], first: int
 ) -> None:
-    h5py = _need("h5py", "hdf5")
+    import h5py
+
     with h5py.File(path, "w") as file:
         for number, array in enumerate(layers, first):
             file.create_dataset(str(number), data=array)
 
 
 def _merge_hdf5(parts: List[Path], path: Path) -> None:
-    h5py = _need("h5py", "hdf5")
+    import h5py
+
     with h5py.File(path, "w") as file:
         for part in parts:
             with h5py.File(part, "r") as source:
@@ -103,7 +115,7 @@ def _merge_hdf5(parts: List[Path], path: Path) -> None:
 def _write_parquet(
     path: Path, sentences: Sentences, layers: List[np.ndarray], first: int
 ) -> None:
-    pa = _need("pyarrow", "parquet")
+    import pyarrow as pa
     from pyarrow import parquet
 
     lengths = [len(words) for words in sentences]
@@ -120,7 +132,6 @@ def _write_parquet(
 
 
 def _merge_parquet(parts: List[Path], path: Path) -> None:
-    _need("pyarrow", "parquet")
     from pyarrow import parquet
 
     with parquet.ParquetWriter(path, parquet.read_schema(parts[0])) as writer:
@@ -128,11 +139,9 @@ def _merge_parquet(parts: List[Path], path: Path) -> None:
             writer.write_table(parquet.read_table(part))
 
 
-def _need(module: str, extra: str) -> Any:
-    import importlib
-
+def _need(module: str, extra: str) -> None:
     try:
-        return importlib.import_module(module)
+        import_module(module)
     except ImportError:
         raise ValueError(
             f"this needs {module}: pip install 'spacy-elmo[{extra}]'"

@@ -261,6 +261,13 @@ def test_written_again_only_if_something_changed(tmp_path):
     assert build(folder, path)[1]
 
 
+def test_a_text_is_the_same_by_any_name(tmp_path, monkeypatch):
+    path = write_text(tmp_path / "a.txt")
+    assert build(tmp_path / "corpus", path)[1]
+    monkeypatch.chdir(tmp_path)
+    assert not build(tmp_path / "corpus", "a.txt")[1]
+
+
 def test_other_files_in_the_folder_are_left_alone(tmp_path):
     path = write_text(tmp_path / "a.txt")
     build(tmp_path, path)

@@ -1,5 +1,7 @@
 """`spacy elmo embed`: the vectors of a text on disk, restartable."""
 
+import sys
+
 import h5py
 import numpy as np
 import pytest
@@ -225,3 +227,32 @@ def test_refusals_are_one_sentence(source, tmp_path, name, data, expected):
 def test_missing_text_is_named(source, tmp_path):
     done = call("embed", source, tmp_path / "nowhere.txt", tmp_path / "out.hdf5")
     assert done.exit_code == 1 and "nowhere.txt: no such file" in text(done)
+
+
+def test_broken_text_is_told(source, tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"one\n\xff\xfe two\n")
+    done = call("embed", source, tmp_path / "a.txt", tmp_path / "out.hdf5")
+    assert done.exit_code == 0, done.output
+    assert "In the text: 1 lines of broken UTF-8" in text(done)
+
+
+@pytest.mark.parametrize("module, ending", [("h5py", "hdf5"), ("pyarrow", "parquet")])
+def test_missing_packages_are_found_before_the_work(
+    source, tmp_path, monkeypatch, module, ending
+):
+    monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setattr(BiLM, "embed", None)
+    (tmp_path / "a.txt").write_text("Words.")
+    done = call("embed", source, tmp_path / "a.txt", tmp_path / f"out.{ending}")
+    assert done.exit_code == 1
+    assert f"this needs {module}: pip install 'spacy-elmo[{ending}]'" in text(done)
+
+
+def test_folder_in_the_way_is_found_before_the_work(source, tmp_path, monkeypatch):
+    monkeypatch.setattr(BiLM, "embed", None)
+    (tmp_path / "a.txt").write_text("Words.")
+    (tmp_path / "out.hdf5").mkdir()
+    done = call("embed", source, tmp_path / "a.txt", tmp_path / "out.hdf5")
+    assert done.exit_code == 1
+    assert "found a folder; expected the name of a file" in text(done)
+    assert not list((tmp_path / "out.hdf5").iterdir())

@@ -9,11 +9,18 @@ import pytest
 from pretraining import write_text
 from test_corpus import build, sentences, write
 
-from spacy_elmo.pretrain.corpus import describe_troubles
+from spacy_elmo.pretrain.corpus import tell_troubles
 from spacy_elmo.pretrain.text import MAX_RUN
 
 MANY = (b"some words " * 500 + b"\n") * 400
 JSON = b'{"text": "good one"}\n'
+
+
+def told(corpus):
+    """RETURNS: What a person is told of the text."""
+    said = []
+    tell_troubles(corpus.meta["troubles"], said.append)
+    return "\n".join(said)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +46,7 @@ def test_rough_text_is_counted_and_read(tmp_path, name, data, trouble, n_words):
     path.write_bytes(data)  # as it is, also where it is no whole .gz
     good = write(tmp_path / "good.txt", "one more")
     corpus, _ = build(tmp_path / "corpus", path, good)
-    assert trouble in describe_troubles(corpus.meta["troubles"])
+    assert trouble in told(corpus)
     assert sentences(corpus)[-1] == ["one", "more"]
     if n_words is not None:
         assert corpus.meta["train"]["n_words"] == n_words + 2
@@ -47,7 +54,7 @@ def test_rough_text_is_counted_and_read(tmp_path, name, data, trouble, n_words):
 
 def test_clean_text_has_no_troubles(tmp_path):
     corpus, _ = build(tmp_path / "corpus", write_text(tmp_path / "a.txt"))
-    assert describe_troubles(corpus.meta["troubles"]) is None
+    assert told(corpus) == ""
 
 
 @pytest.mark.parametrize("space", ["", " "])

@@ -1,3 +1,4 @@
+from collections import Counter
 from pathlib import Path
 from typing import Optional
 
@@ -25,18 +26,22 @@ def embed_cli(
     from tqdm import tqdm
 
     from ..bilm.errors import SourceError
-    from ..dump import dump
+    from ..dump import check_target, dump
+    from ..pretrain.corpus import tell_troubles
     from ..pretrain.sentences import read_sentences
     from .reading import load_on, splitter_for
 
+    troubles: Counter[str] = Counter()
     try:
+        check_target(out)
         bilm = load_on(gpu_id, source)
         splitter = splitter_for(bilm, lang, tokenizer, tokenized)
-        sentences = read_sentences([text], splitter)
+        sentences = read_sentences([text], splitter, troubles)
         with tqdm(unit=" sentences", disable=None, leave=False) as bar:
             n_sentences = dump(
                 bilm, sentences, out, tell=lambda n_done: bar.update(n_done - bar.n)
             )
     except (SourceError, ValueError, OSError) as error:
         msg.fail(str(error), exits=1)
+    tell_troubles(troubles, msg.warn)
     msg.good(f"Wrote the vectors of {n_sentences:,} sentences to {out}")

@@ -34,7 +34,9 @@ def evaluate_cli(
     try:
         bilm = load_on(gpu_id, source)
         splitter = splitter_for(bilm, lang, tokenizer, tokenized)
-        result = measure(bilm, texts, splitter, carry=stream, n_process=n_process)
+        result = measure(
+            bilm, texts, splitter, carry=stream, n_process=n_process, tell=msg.warn
+        )
     except (SourceError, ValueError, OSError) as error:
         msg.fail(f"{error}", exits=1)
     data = result.as_dict()

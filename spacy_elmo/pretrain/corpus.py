@@ -5,7 +5,7 @@ import os
 from collections import Counter
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
@@ -149,14 +149,16 @@ def _fingerprint(
 
     facts: List[Any] = [VERSION, spacy.__version__, list(splitter), share]
     for group in (files, dev_files):
-        stats = [(str(path), path.stat()) for path in group]
+        # However a file is called, it is the same one.
+        stats = [(str(path.resolve()), path.stat()) for path in group]
         facts.append([(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats])
     return blake2b(json.dumps(facts).encode()).hexdigest()[:32]
 
 
-def describe_troubles(troubles: Dict[str, int]) -> Optional[str]:
-    """RETURNS (Optional[str]): What was wrong with the input, in a sentence."""
+def tell_troubles(troubles: Dict[str, int], tell: Callable[[str], None]) -> None:
+    """Say what was wrong with a text, if anything was."""
     found = [
         f"{number:,} {what}" for what, number in sorted(troubles.items()) if number
     ]
-    return ", ".join(found) or None
+    if found:
+        tell(f"In the text: {', '.join(found)}")

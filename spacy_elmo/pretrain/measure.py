@@ -2,10 +2,10 @@
 
 import tempfile
 from pathlib import Path
-from typing import Sequence
+from typing import Callable, Sequence
 
 from ..bilm import BiLM
-from .corpus import Corpus, build_corpus
+from .corpus import Corpus, build_corpus, tell_troubles
 from .perplexity import Perplexity, evaluate, output_numbers
 from .tokenize import Splitter
 from .windows import Feeder
@@ -18,9 +18,11 @@ def measure(
     *,
     carry: bool = False,
     n_process: int = 1,
+    tell: Callable[[str], None] = lambda text: None,
 ) -> Perplexity:
     """texts (Sequence[str]): Files, folders, patterns.
-    carry (bool): Read the text as one stream instead of sentence by sentence."""
+    carry (bool): Read the text as one stream instead of sentence by sentence.
+    tell (Callable[[str], None]): Told what was wrong with the text."""
     if bilm.softmax is None or bilm.vocab is None:
         raise ValueError(
             "this biLM has no softmax with a vocabulary, so it gives no probabilities; "
@@ -34,6 +36,7 @@ def measure(
             dev_share=0.0,
             n_process=n_process,
         )
+        tell_troubles(corpus.meta["troubles"], tell)
         return measure_corpus(bilm, corpus, carry=carry)
 
 

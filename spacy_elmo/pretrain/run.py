@@ -10,7 +10,7 @@ import torch
 
 from .checkpoints import Checkpoints
 from .config import PretrainConfig, Texts
-from .corpus import Corpus, build_corpus, describe_troubles
+from .corpus import Corpus, build_corpus, tell_troubles
 from .folders import restore_folder
 from .perplexity import Perplexity, output_numbers
 from .progress import Console, JsonLog
@@ -160,9 +160,7 @@ def open_corpus(
             f"words to train on in {meta['train']['n_documents']:,} documents, "
             f"{meta['dev']['n_words']:,} held out, {meta['n_distinct']:,} distinct"
         )
-        troubles = describe_troubles(meta["troubles"])
-        if troubles:
-            tell(f"In the text: {troubles}")
+        tell_troubles(meta["troubles"], tell)
         return corpus
 
     # The first process writes it, then the others find it.
