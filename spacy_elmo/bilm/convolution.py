@@ -1,12 +1,14 @@
 """The convolutions of a character CNN for training on a CPU: what CharCNN.convolve
-computes, as one product for filters of all widths and words of all lengths, with a
-backward pass that stores no positions."""
+computes, as one product for filters of all widths, with a backward pass that stores no
+positions."""
 
-from typing import Any, Sequence, Tuple
+from typing import Any, Sequence
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+from .products import product
 
 
 def same_end(ids: Tensor, n: int) -> bool:
@@ -35,52 +37,44 @@ class ConvolveMax(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, embedding: Tensor, weight: Tensor, *groups: Tensor) -> Tensor:
         char_dim = embedding.shape[1]
-        shapes, inputs = [], []
+        inputs, found, best = [], [], []
         for ids in groups:
             n_words, length = ids.shape
             n_windows = length - len(weight) // char_dim + 1
             strides = (length * char_dim, char_dim, 1)
             chars = F.embedding(ids, embedding)
             windows = chars.as_strided((n_words, n_windows, len(weight)), strides)
-            shapes.append((n_words, n_windows))
-            inputs.append(windows.reshape(-1, len(weight)))
-        flat = torch.cat(inputs)  # (windows of all words, widest * char_dim)
-        found = flat @ weight
-        best = torch.cat([part.amax(1) for part in _words(found, shapes)])
-        ctx.save_for_backward(embedding, weight, flat, found, best, *groups)
-        ctx.shapes = shapes
-        return best
+            flat = windows.reshape(-1, len(weight))  # (.., widest * char_dim)
+            part = product(flat, weight).view(n_words, n_windows, -1)
+            inputs.append(flat)
+            found.append(part)
+            best.append(part.amax(1))
+        ctx.save_for_backward(embedding, weight, *inputs, *found, *best, *groups)
+        return torch.cat(best)
 
     @staticmethod
     def backward(ctx: Any, d_best: Tensor) -> Any:
-        embedding, weight, flat, found, best, *groups = ctx.saved_tensors
+        embedding, weight, *saved = ctx.saved_tensors
+        n = len(saved) // 4
+        inputs, found, best, groups = (saved[k * n : (k + 1) * n] for k in range(4))
         char_dim = embedding.shape[1]
-        n_words = [n for n, _ in ctx.shapes]
-        d_found = torch.empty_like(found)
-        for part, d, top, d_top in zip(
-            _words(found, ctx.shapes),
-            _words(d_found, ctx.shapes),
-            best.split(n_words),
-            d_best.split(n_words),
-        ):
-            torch.eq(part, top[:, None], out=d)
-            # Windows that share the maximum share the gradient. As a rule they are the
-            # same characters, of the padding.
-            d *= (d_top / d.sum(1))[:, None]
-        d_weight = flat.t() @ d_found
         # Many small things are added up here, which a shorter type would lose.
         wide = torch.promote_types(embedding.dtype, torch.float32)
+        d_weight = torch.zeros_like(weight, dtype=wide)
         d_embedding = torch.zeros_like(embedding, dtype=wide)
-        for ids, d in zip(groups, _words(d_found @ weight.t(), ctx.shapes)):
+        d_tops = d_best.split([len(ids) for ids in groups])
+        for flat, part, top, ids, d_top in zip(inputs, found, best, groups, d_tops):
+            d_part = torch.eq(part, top[:, None], out=torch.empty_like(part))
+            # Windows that share the maximum share the gradient. As a rule they are the
+            # same characters, of the padding.
+            d_part *= (d_top / d_part.sum(1))[:, None]
+            d_flat = d_part.flatten(0, 1)
+            d_weight += product(flat.t(), d_flat)
+            d = product(d_flat, weight.t()).view(*part.shape[:2], -1)
             d_chars = d.new_zeros(*ids.shape, char_dim, dtype=wide)
             for k in range(len(weight) // char_dim):
                 columns = slice(k * char_dim, (k + 1) * char_dim)
                 d_chars[:, k : k + d.shape[1]] += d[:, :, columns]
             d_embedding.index_add_(0, ids.flatten(), d_chars.flatten(0, 1))
-        return (d_embedding.to(embedding.dtype), d_weight, *(None for _ in groups))
-
-
-def _words(flat: Tensor, shapes: Sequence[Tuple[int, int]]) -> Sequence[Tensor]:
-    """RETURNS (Sequence[Tensor]): (n_words, n_windows, columns) for each group."""
-    parts = flat.split([n_words * n_windows for n_words, n_windows in shapes])
-    return [part.view(*shape, -1) for part, shape in zip(parts, shapes)]
+        gradients = d_embedding.to(embedding.dtype), d_weight.to(weight.dtype)
+        return (*gradients, *(None for _ in groups))

@@ -5,10 +5,11 @@ from functools import partial
 from typing import Sequence
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from .encoders import ByteEncoder, TokenEncoder
-from .kernels import Kernel, fast_kernel
+from .kernels import Kernel, fast_kernel, padded_rows
 from .layers import CharCNN, ProjectedLSTM
 from .packing import Packing
 from .state import State
@@ -50,10 +51,12 @@ class FastCNN:
                 best = found if best is None else torch.maximum(best, found, out=best)
             assert best is not None
             x = self.cnn.activation(best.add_(self.bias))
-        # Hundreds of words at a time: packing these weights too would gain nothing.
+        # Hundreds of words at a time: packing these weights too would gain little. Of
+        # few different numbers, as the packed ones do it by themselves.
+        x = F.pad(x, (0, 0, 0, padded_rows(n_words) - n_words))
         for highway in self.cnn.highways:
             x = highway(x)
-        return x
+        return x[:n_words]
 
 
 class FastEncoder:

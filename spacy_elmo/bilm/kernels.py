@@ -103,6 +103,14 @@ class PackedKernel:
 _packed: Optional[bool] = None
 
 
+def has_packed_kernels() -> bool:
+    """Whether this build of torch has the operators of PackedKernel."""
+    global _packed
+    if _packed is None:
+        _packed = PackedKernel.supported()
+    return _packed
+
+
 def fast_kernel(
     weight: Tensor,
     bias: Optional[Tensor] = None,
@@ -112,8 +120,5 @@ def fast_kernel(
     sigmoid: bool = False,
 ) -> Kernel:
     """RETURNS (Kernel): The fastest exact kernel of this build of torch."""
-    global _packed
-    if _packed is None:
-        _packed = PackedKernel.supported()
-    make = PackedKernel if _packed else PlainKernel
+    make = PackedKernel if has_packed_kernels() else PlainKernel
     return make(weight, bias, scale=scale, limit=limit, sigmoid=sigmoid)

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from .convolution import convolve_max, same_end
 from .devices import to_device
+from .products import linear
 
 
 def _new(*shape: int) -> nn.Parameter:
@@ -33,7 +34,7 @@ class Linear(nn.Module):
         nn.init.zeros_(self.bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.addmm(self.bias, x, self.weight)
+        return linear(x, self.weight, self.bias)
 
 
 class Highway(Linear):

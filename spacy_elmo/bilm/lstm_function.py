@@ -1,12 +1,14 @@
 """A layer of one direction for training: what ProjectedLSTM computes, with a backward
 pass written by hand so that all products but the recurrent ones are large."""
 
-from typing import Any, Optional, Tuple
+from typing import Any, Callable, List, Optional, Tuple
 
 import torch
 from torch import Tensor
 
+from .kernels import PackedKernel
 from .layers import ProjectedLSTM
+from .products import pays, product, step_kernel
 
 
 def run_layer(
@@ -58,100 +60,137 @@ class LSTMFunction(torch.autograd.Function):
         cell_clip, proj_clip = clips
         bias = bias.clone()
         bias[2 * dim : 3 * dim] += forget_bias
-        recurrent = weight[n_in:]
-        products = (x.reshape(-1, n_in) @ weight[:n_in]).view(n_steps, n_rows, -1)
-        # In one type, the gates take the place of the products.
-        gates = products if x.dtype == c.dtype else c.new_empty(products.shape)
-        before_h = x.new_empty(n_steps, n_rows, h.shape[1])  # after forgetting
-        before_c = c.new_empty(n_steps, n_rows, dim)
+        inputs = x.new_empty(n_steps, n_rows, len(weight))  # x and h, after forgetting
+        inputs[:, :, :n_in] = x
+        activate = _gates(inputs, weight, bias, n_in)
+        project = None
+        if projection is not None:
+            project = step_kernel(projection, n_rows, limit=proj_clip)
+        gates: List[Tensor] = []
+        before_c = c.new_empty(n_steps, n_rows, dim)  # after forgetting
         cells = c.new_empty(n_steps, n_rows, dim)
         tanh_c = c.new_empty(n_steps, n_rows, dim)
         hidden = x.new_empty(n_steps, n_rows, dim)  # before the projection
-        out = hidden if projection is None else torch.empty_like(before_h)
+        out = x.new_empty(n_steps, n_rows, h.shape[1]) if project else hidden
         for t in range(n_steps):
             if keep is None:
-                before_h[t], before_c[t] = h, c
+                inputs[t, :, n_in:], before_c[t] = h, c
             else:
-                torch.mul(h, keep[t], out=before_h[t])
+                torch.mul(h, keep[t], out=inputs[t, :, n_in:])
                 torch.mul(c, keep[t], out=before_c[t])
-            products[t].addmm_(before_h[t], recurrent)
-            if gates is not products:
-                gates[t] = products[t]  # apart: adding different types is slow
-            g = gates[t].add_(bias)
-            i, j, f, o = g.chunk(4, 1)
-            j *= 2
-            g.sigmoid_()
+            gates.append(activate(t))
+            i, j, f, o = gates[t].chunk(4, 1)
             _to_tanh(j)
             c = torch.mul(before_c[t], f, out=cells[t]).addcmul_(i, j)
             if cell_clip is not None:
                 c.clamp_(-cell_clip, cell_clip)
             _to_tanh(torch.mul(c, 2, out=tanh_c[t]).sigmoid_())
             h = torch.mul(o, tanh_c[t], out=hidden[t])
-            if projection is not None:
-                h = torch.mm(h, projection, out=out[t])
-                if proj_clip is not None:
-                    h.clamp_(-proj_clip, proj_clip)
+            if project is not None:
+                h = out[t].copy_(project(h))
         ctx.save_for_backward(
-            x, weight, projection, gates, before_h, before_c, cells, tanh_c, hidden, out
+            inputs, weight, projection, before_c, cells, tanh_c, hidden, out, *gates
         )
-        ctx.keep, ctx.clips = keep, clips
+        ctx.n_in, ctx.keep, ctx.clips = n_in, keep, clips
         last = h.clone(), c.clone()
         ctx.mark_non_differentiable(*last)
         return (out, *last)
 
     @staticmethod
     def backward(ctx: Any, d_out: Tensor, *_: Tensor) -> Any:
-        x, weight, projection, gates, before_h, before_c, cells, tanh_c, hidden, out = (
+        inputs, weight, projection, before_c, cells, tanh_c, hidden, out, *gates = (
             ctx.saved_tensors
         )
         keep, (cell_clip, proj_clip) = ctx.keep, ctx.clips
-        n_steps, n_rows, n_in = x.shape
-        dim = weight.shape[1] // 4
-        recurrent = weight[n_in:].t()
-        d_gates = x.new_empty(gates.shape)
-        d_g = torch.empty_like(gates[0])  # of one step, in the type of the gates
-        d_i, d_j, d_f, d_o = d_g.chunk(4, 1)
+        n_steps, n_rows, _ = inputs.shape
+        n_in, dim = ctx.n_in, weight.shape[1] // 4
+        back = step_kernel(weight[n_in:].t(), n_rows)
+        unproject = None
+        if projection is not None:
+            unproject = step_kernel(projection.t(), n_rows)
+        d_gates = inputs.new_empty(n_steps, n_rows, 4 * dim)
+        wide = gates[0].dtype
         # Of all steps, what flows back in time to be added.
-        d_h = d_out.to(x.dtype, memory_format=torch.contiguous_format, copy=True)
+        d_h = d_out.to(inputs.dtype, memory_format=torch.contiguous_format, copy=True)
         d_c = torch.zeros_like(cells[0])
         for t in range(n_steps - 1, -1, -1):
             d = d_h[t]
-            if projection is not None:
+            if unproject is not None:
                 if proj_clip is not None:
-                    d.masked_fill_(out[t].abs() >= proj_clip, 0)
-                d = d @ projection.t()  # (n_rows, dim)
-            d = d.to(d_c.dtype)
+                    d = _clip_backward(d, out[t], proj_clip)
+                    d_h[t] = d
+                d = unproject(d)  # (n_rows, dim)
+            d = d.to(wide)
             i, j, f, o = gates[t].chunk(4, 1)
+            d_g = d_gates[t]
+            if d_g.dtype != wide:
+                d_g = torch.empty_like(gates[t])
+            d_i, d_j, d_f, d_o = d_g.chunk(4, 1)
             _sigmoid_backward(d * tanh_c[t], o, d_o)
             d_c += torch.ops.aten.tanh_backward(d * o, tanh_c[t])
             if cell_clip is not None:
-                d_c.masked_fill_(cells[t].abs() >= cell_clip, 0)
+                d_c = _clip_backward(d_c, cells[t], cell_clip)
             _sigmoid_backward(d_c * j, i, d_i)
             torch.ops.aten.tanh_backward.grad_input(d_c * i, j, grad_input=d_j)
             _sigmoid_backward(d_c * before_c[t], f, d_f)
-            d_gates[t] = d_g
+            if d_g.dtype != d_gates.dtype:
+                d_gates[t] = d_g
             d_c *= f
             if t:
-                earlier = d_gates[t] @ recurrent
+                earlier = back(d_gates[t])
                 if keep is not None:
                     earlier *= keep[t]
                     d_c *= keep[t]
                 d_h[t - 1] += earlier
         flat = d_gates.view(-1, 4 * dim)
-        d_x = (flat @ weight[:n_in].t()).view_as(x) if ctx.needs_input_grad[0] else None
-        inputs = torch.cat([x, before_h], 2).view(n_steps * n_rows, -1)
+        d_x = None
+        if ctx.needs_input_grad[0]:
+            d_x = product(flat, weight[:n_in].t()).view(n_steps, n_rows, n_in)
+        d_weight = product(inputs.flatten(0, 1).t(), flat)
         d_projection = None
         if projection is not None:
-            d_projection = hidden.view(-1, dim).t() @ d_h.view(n_steps * n_rows, -1)
-        d_bias = (flat.new_ones(1, len(flat)) @ flat)[0].to(d_c.dtype)
+            d_projection = product(d_h.flatten(0, 1).t(), hidden.flatten(0, 1)).t()
+        d_bias = (flat.new_ones(1, len(flat)) @ flat)[0].to(wide)
         none = (None,) * 5
-        return (d_x, inputs.t() @ flat, d_bias, d_projection, *none)
+        return (d_x, d_weight, d_bias, d_projection, *none)
+
+
+def _gates(
+    inputs: Tensor, weight: Tensor, bias: Tensor, n_in: int
+) -> Callable[[int], Tensor]:
+    """RETURNS (Callable[[int], Tensor]): The sigmoids of a step's gates, of twice the
+    candidate's, (n_rows, 4 * dim), once the inputs of that step are complete."""
+    dim = weight.shape[1] // 4
+    if pays(inputs[0], weight):
+        scale = torch.ones_like(bias)
+        scale[dim : 2 * dim] = 2
+        kernel = PackedKernel(weight, bias, scale=scale, sigmoid=True)
+        return lambda t: kernel(inputs[t])
+    n_steps, n_rows, _ = inputs.shape
+    # The product with x does not wait for the state: one for all steps.
+    x = inputs[:, :, :n_in].reshape(-1, n_in)
+    products = (x @ weight[:n_in]).view(n_steps, n_rows, -1)
+
+    def activate(t: int) -> Tensor:
+        total = products[t].addmm_(inputs[t, :, n_in:], weight[n_in:])
+        total = total.to(bias.dtype)  # apart: adding different types is slow
+        total += bias
+        total[:, dim : 2 * dim] *= 2
+        return total.sigmoid_()
+
+    return activate
 
 
 def _to_tanh(y: Tensor) -> None:
     """From sigmoid(2 x) to tanh(x), in place: torch's own tanh takes several times as
     long as its sigmoid."""
     y.mul_(2).sub_(1)
+
+
+def _clip_backward(d: Tensor, y: Tensor, limit: float) -> Tensor:
+    """RETURNS (Tensor): d, and 0 where y was clipped."""
+    limit = float(torch.tensor(limit, dtype=y.dtype))  # as it was rounded then
+    return torch.ops.aten.hardtanh_backward(d, y, -limit, limit)
 
 
 def _sigmoid_backward(d: Tensor, y: Tensor, out: Tensor) -> None:

@@ -6,9 +6,10 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 import torch
 from torch import Tensor
 
+from .products import product
 from .softmax import FullSoftmax, SampledSoftmax, Softmax
 
-CHUNK_LOGITS = 2**22  # 16 MB: few enough for the caches, enough for large products
+CHUNK_LOGITS = 2**23  # 32 MB: enough for large products
 
 
 class RowGradient(NamedTuple):
@@ -67,22 +68,28 @@ def loss_and_gradients(
 @torch.no_grad()
 def _full(head: FullSoftmax, hidden: Tensor, targets: Tensor) -> HeadResult:
     weight, bias = head.weight, head.bias
-    d_weight, d_bias = torch.zeros_like(weight), torch.zeros_like(bias)
+    # Of weight and bias, turned: turning the hidden ones costs less than the logits.
+    ones = hidden.new_ones(len(hidden), 1)
+    inputs = torch.cat([hidden, ones], 1)
+    d_weights = hidden.new_zeros(inputs.shape[1], head.n_words)
     d_hidden = torch.empty_like(hidden)
     loss = hidden.new_zeros(())
     size = max(1, CHUNK_LOGITS // head.n_words)
     for start in range(0, len(hidden), size):
         rows = slice(start, start + size)
         own = targets[rows, None]
-        logits = torch.addmm(bias, hidden[rows], weight.t())
+        logits = product(hidden[rows], weight.t(), bias)
         d_logits = torch.softmax(logits, 1)
         found = d_logits.gather(1, own)
         loss -= found.clamp_min(torch.finfo(found.dtype).tiny).log().sum()
         d_logits.scatter_(1, own, found - 1)
-        torch.mm(d_logits, weight, out=d_hidden[rows])
-        d_weight.addmm_(d_logits.t(), hidden[rows])
-        d_bias += d_logits.sum(0)
-    return HeadResult(loss, d_hidden, {"weight": d_weight, "bias": d_bias})
+        d_hidden[rows] = product(d_logits, weight)
+        d_weights += product(inputs[rows].t(), d_logits)
+    gradients: Dict[str, Gradient] = {
+        "weight": d_weights[:-1].t().contiguous(),
+        "bias": d_weights[-1],
+    }
+    return HeadResult(loss, d_hidden, gradients)
 
 
 @torch.no_grad()
@@ -100,7 +107,7 @@ def _sampled(
     own = own - head.log_expected_count(targets, n_tries)  # (n,)
     bias = bias - head.log_expected_count(words, n_tries)
     weight = weight.to(dtype)
-    others = (hidden.to(dtype) @ weight.t()).to(hidden.dtype)  # (n, n_samples)
+    others = product(hidden.to(dtype), weight.t()).to(hidden.dtype)  # (n, n_samples)
     others += bias
     _forbid(others, words, targets)
     highest = torch.maximum(own, others.amax(1))
@@ -112,12 +119,13 @@ def _sampled(
     d_own = d_own * share - 1
     d_others = d_others.to(dtype)
     d_hidden = torch.addcmul(
-        (d_others @ weight).to(hidden.dtype).mul_(share[:, None]),
+        product(d_others, weight).to(hidden.dtype).mul_(share[:, None]),
         d_own[:, None],
         own_weight,
     )
     shared = torch.cat([hidden, hidden.new_ones(len(hidden), 1)], 1) * share[:, None]
-    d_words = (d_others.t() @ shared.to(dtype)).to(hidden.dtype)
+    # The other way round: turning the small one costs less.
+    d_words = product(shared.to(dtype).t(), d_others).t().to(hidden.dtype)
     parts = [
         RowGradient(words, d_words[:, :-1]),
         RowGradient(targets, d_own[:, None] * hidden),

@@ -95,7 +95,7 @@ class Trainer:
             outputs,
             boundaries,
             forget=not settings.carry_state,
-            even=settings.precision != "float32",
+            even=bilm.device.type == "cpu",
         )
         mine = settings.batch_size
         self.epochs = Epochs(

@@ -11,6 +11,7 @@ from ..bilm.training import Window
 from .corpus import Stream
 
 GROUP = 128  # words of like length that go through the character CNN together
+EVEN = 16  # words that the size of a group is a multiple of
 
 
 class Numbers(NamedTuple):
@@ -116,9 +117,9 @@ class Feeder:
     boundaries (Tuple[int, int]): The softmax's numbers of the end of a sentence, which
         the forward direction predicts, and of its begin.
     forget (bool): Whether each sentence starts from zero states.
-    even (bool): Whether all groups of words have the same size, the last one filled up
-        with words that nothing reads. On a CPU, products in a short type are made by
-        programs that are compiled and kept for each number of rows.
+    even (bool): Whether the last group of words is filled up with words that nothing
+        reads, to one of a few sizes. On a CPU, products are made by programs that are
+        compiled and kept for each number of rows.
     """
 
     def __init__(
@@ -166,7 +167,8 @@ class Feeder:
         order = np.argsort([encoder.cost(key) for key in keys], kind="stable")
         groups = [order[at : at + GROUP] for at in range(0, len(order), GROUP)]
         if self.even:
-            groups[-1] = np.pad(groups[-1], (0, GROUP - len(groups[-1])), mode="edge")
+            missing = -len(groups[-1]) % EVEN
+            groups[-1] = np.pad(groups[-1], (0, missing), mode="edge")
         ids = [encoder.encode([keys[k] for k in group]) for group in groups]
         row_of_key = np.argsort(order)
         # The keys are the begin of a sentence, the words, and the end.
