@@ -2,7 +2,7 @@
 on weights laid out for the purpose. Float32 is exact up to the order of sums."""
 
 from functools import partial
-from typing import Sequence
+from typing import List, Optional, Sequence
 
 import torch
 import torch.nn.functional as F
@@ -12,11 +12,14 @@ from .encoders import ByteEncoder, TokenEncoder
 from .kernels import Kernel, fast_kernel, padded_rows
 from .layers import CharCNN, ProjectedLSTM
 from .packing import Packing
+from .paired import PairedLSTM
 from .state import State
 from .threads import side_by_side
 
 # Multiplications a step, below which two threads only wait for each other.
 PARALLEL_FROM = 2**22
+# Windows of characters that are one product. Of more, the maximum is taken on the way.
+FEW_WINDOWS = 512
 # Steps of a lone sentence whose gates are computed at a time, to bound the memory.
 SINGLE_STEPS = 256
 
@@ -43,20 +46,28 @@ class FastCNN:
             # Narrow filters have windows here where the widest has none.
             x = torch.cat([self.cnn.convolve(part) for part in ids.split(32)])
         else:
-            chars = self.embedding[ids]  # (n_words, length, char_dim)
-            best = None
-            for start in range(length - widest + 1):
-                window = chars[:, start : start + widest].reshape(n_words, -1)
-                found = self.windows(window)  # (n_words, n_features)
-                best = found if best is None else torch.maximum(best, found, out=best)
-            assert best is not None
-            x = self.cnn.activation(best.add_(self.bias))
+            x = self.cnn.activation(self.convolve(ids).add_(self.bias))
         # Hundreds of words at a time: packing these weights too would gain little. Of
         # few different numbers, as the packed ones do it by themselves.
         x = F.pad(x, (0, 0, 0, padded_rows(n_words) - n_words))
         for highway in self.cnn.highways:
             x = highway(x)
         return x[:n_words]
+
+    def convolve(self, ids: Tensor) -> Tensor:
+        """RETURNS (Tensor): The maxima over all windows, (n_words, n_features)."""
+        widest = self.cnn.widest
+        n_words, length = ids.shape
+        chars = self.embedding[ids]  # (n_words, length, char_dim)
+        n_windows = length - widest + 1
+        shifted = [chars[:, k : k + widest].flatten(1) for k in range(n_windows)]
+        if n_words * n_windows <= FEW_WINDOWS:
+            found = self.windows(torch.cat(shifted))
+            return found.view(n_windows, n_words, -1).amax(0)
+        best = self.windows(shifted[0])
+        for window in shifted[1:]:
+            torch.maximum(best, self.windows(window), out=best)
+        return best
 
 
 class FastEncoder:
@@ -176,6 +187,7 @@ class Engine:
     """Both directions on packed weights."""
 
     lstm_type = FastLSTM
+    can_pair = True
 
     def __init__(
         self,
@@ -184,10 +196,18 @@ class Engine:
         skip_connections: bool,
     ) -> None:
         self.encode = FastEncoder(encoder)
+        self.layers = list(zip(*directions))
         self.directions = [
             [self.lstm_type(layer) for layer in layers] for layers in directions
         ]
         self.skip_connections = skip_connections
+        self._paired: Optional[List[PairedLSTM]] = None
+
+    @property
+    def paired(self) -> List[PairedLSTM]:
+        if self._paired is None:
+            self._paired = [PairedLSTM(*pair) for pair in self.layers]
+        return self._paired
 
     def run(
         self, table: Tensor, index: Tensor, packing: Packing, state: State
@@ -201,6 +221,9 @@ class Engine:
         RETURNS (Tensor): All layers, (n_tokens, n_layers + 1, 2 * proj), the tokens
             sentence after sentence.
         """
+        size = packing.active[0] * self.directions[0][0].weight.numel()
+        if packing.active[0] == 1 and size < PARALLEL_FROM and self.can_pair:
+            return self.run_single(table, index, state)
         proj = table.shape[1]
         n_layers = len(self.directions[0])
         out = table.new_empty(len(index), n_layers + 1, 2 * proj)
@@ -219,6 +242,17 @@ class Engine:
                     x = y
 
         tasks = [partial(run_direction, d) for d in (0, 1)]
-        size = packing.active[0] * self.directions[0][0].weight.numel()
         side_by_side(tasks, parallel=size >= PARALLEL_FROM)
         return out
+
+    def run_single(self, table: Tensor, index: Tensor, state: State) -> Tensor:
+        """Run one sentence: as `run`, both directions together."""
+        with torch.no_grad():
+            x = table[torch.stack([index, index.flip(0)])]  # (2, n_tokens, proj)
+            layers = [x]
+            for j, layer in enumerate(self.paired):
+                y = layer.run(x, state.h[:, j, 0], state.c[:, j, 0])
+                x = x + y if j and self.skip_connections else y
+                layers.append(x)
+            forward, backward = torch.stack(layers, 2)  # (n_tokens, n_layers + 1, ..)
+            return torch.cat([forward, backward.flip(0)], 2)

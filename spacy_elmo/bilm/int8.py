@@ -51,3 +51,4 @@ class Int8LSTM(FastLSTM):
 
 class Int8Engine(Engine):
     lstm_type = Int8LSTM
+    can_pair = False

@@ -1,0 +1,67 @@
+"""One sentence at a time, where an LSTM is so small that calling a step takes as long
+as computing it: both directions take their steps together."""
+
+from typing import Optional
+
+import torch
+from torch import Tensor
+
+from .layers import ProjectedLSTM
+
+STEPS = 256  # whose gates are computed at a time, to bound the memory
+
+
+class PairedLSTM:
+    """A layer of both directions, with weights of its own: a copy, side by side."""
+
+    def __init__(self, forward: ProjectedLSTM, backward: ProjectedLSTM) -> None:
+        pair = (forward, backward)
+        dim = forward.dim
+        self.dim = dim
+        self.cell_clip = forward.cell_clip
+        self.proj_clip = forward.proj_clip
+        weight = torch.stack([layer.weight.detach() for layer in pair])
+        bias = torch.stack([layer.bias.detach() for layer in pair])
+        bias[:, 2 * dim : 3 * dim] += forward.forget_bias
+        # tanh(x) is 2 * sigmoid(2x) - 1: one call for all gates.
+        weight[:, :, dim : 2 * dim] *= 2
+        bias[:, dim : 2 * dim] *= 2
+        self.bias = bias[:, None]  # (2, 1, 4 * dim)
+        self.inputs = weight[:, : forward.n_in].contiguous()  # (2, n_in, 4 * dim)
+        self.recurrent = weight[:, forward.n_in :].contiguous()  # (2, proj, 4 * dim)
+        self.projection: Optional[Tensor] = None
+        if forward.projection is not None:
+            self.projection = torch.stack(
+                [layer.projection.detach() for layer in pair]  # type: ignore[union-attr]
+            )
+
+    def run(self, x: Tensor, h: Tensor, c: Tensor) -> Tensor:
+        """x (Tensor): What each direction reads, in its order, (2, n_tokens, n_in).
+        h, c (Tensor): States, (2, proj) and (2, dim), updated in place.
+        RETURNS (Tensor): (2, n_tokens, proj).
+        """
+        out = x.new_empty(x.shape[1], 2, 1, h.shape[1])
+        last, cell = h[:, None].clone(), c[:, None].clone()
+        for some_x, some_out in zip(x.split(STEPS, 1), out.split(STEPS)):
+            last = self._steps(some_x, some_out, last, cell)
+        h.copy_(last[:, 0])
+        c.copy_(cell[:, 0])
+        return out[:, :, 0].transpose(0, 1)
+
+    def _steps(self, x: Tensor, out: Tensor, last: Tensor, c: Tensor) -> Tensor:
+        gates = torch.baddbmm(self.bias, x, self.inputs)  # (2, n, 4 * dim)
+        gates = gates.transpose(0, 1).contiguous()[:, :, None]  # (n, 2, 1, 4 * dim)
+        parts = (gates, *gates.split(self.dim, 3), out)
+        for row, i, candidate, f, o, new in zip(*(part.unbind(0) for part in parts)):
+            row.baddbmm_(last, self.recurrent).sigmoid_()
+            c.mul_(f).addcmul_(i, candidate, value=2).sub_(i)
+            if self.cell_clip is not None:
+                c.clamp_(-self.cell_clip, self.cell_clip)
+            if self.projection is None:
+                torch.mul(torch.tanh(c), o, out=new)
+            else:
+                torch.bmm(torch.tanh(c).mul_(o), self.projection, out=new)
+                if self.proj_clip is not None:
+                    new.clamp_(-self.proj_clip, self.proj_clip)
+            last = new
+        return last
