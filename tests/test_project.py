@@ -7,12 +7,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import srsly
 from analysis import save_vectors
+from conftest import write_files
 from pipelines import save_bilm
 from pretraining import CONFIG
+from reference import random_arrays, random_options
 from weasel.cli.run import load_project_config
+
+from spacy_elmo import load_bilm
+from spacy_elmo.pretrain.run import read_log
 
 ROOT = Path(__file__).parent.parent
 PROJECT = srsly.read_yaml(ROOT / "project.yml")
@@ -128,6 +134,72 @@ def test_another_text_is_pretrained_on_again(project):
     assert third["lstm"]["dim"] == 6 and third["lstm"]["n_layers"] == 1
     projection_dim = first["lstm"]["projection_dim"]
     assert third["lstm"]["projection_dim"] == projection_dim
+
+
+def test_an_interrupted_pretraining_is_resumed(project):
+    # A biLM of other sizes than these would not fit the checkpoint.
+    told = {"raw_text": "assets/text/en.txt", "lang": "xx", "lstm_dim": 6}
+    for command in ("list-text", "pretrain-bilm"):
+        assert run(project, command, **told) == [command]
+    output = project / "training" / "xx" / "bilm"
+    before = read_log(output / "log.jsonl")
+    config = project / "tiny.cfg"  # as if it had been stopped after 12 of 16 steps
+    config.write_text(CONFIG.replace("max_steps = 12", "max_steps = 16"))
+    resumed = ["resume-pretraining"]
+    assert run(project, "resume-pretraining", **told) == resumed
+    log = read_log(output / "log.jsonl")
+    assert log[: len(before)] == before  # with its seconds: not the same steps again
+    assert [e["step"] for e in log if e["type"] == "evaluation"] == [4, 8, 12, 16]
+    assert load_bilm(output / "model-last").config.training["steps"] == 16
+    # It is never taken for done: there is no telling from its files.
+    assert run(project, "resume-pretraining", **told) == resumed
+
+
+def test_a_published_bilm_is_converted(project):
+    (project / "published").mkdir()
+    for seed in (0, 1):  # another one takes its place
+        rng = np.random.default_rng(seed)
+        options = random_options(rng)
+        write_files(project / "published", options, random_arrays(options, rng))
+        assert run(project, "convert-bilm", source="published") == ["convert-bilm"]
+        found, expected = (
+            load_bilm(project / name).embed([["눈", "snow"]])[0]
+            for name in ("training/converted", "published")
+        )
+        np.testing.assert_array_equal(found, expected)
+    assert (project / "training/converted/weights.safetensors").exists()
+
+
+def test_comparison_with_less_data(project):
+    """With the shares of the project, of which two are less than all data."""
+    save_bilm(project / "mine")
+    shares = PROJECT["vars"]["shares"]
+    done = run(project, "compare", bilm="mine", shares=shares)
+    assert set(done) == set(PROJECT["workflows"]["compare"])
+    names = SMALL["variants"].split(",")
+    for task in ("parsing", "ner"):
+        folder = project / "training" / "en" / task
+        table = srsly.read_json(folder / "compare.json")
+        assert table["shares"] == [float(share) for share in shares.split(",")]
+        found = [(row["share"], row["name"]) for row in table["variants"]]
+        assert found == [(share, name) for share in table["shares"] for name in names]
+        for row in table["variants"]:
+            assert set(row["scores"]) == set(table["metrics"])
+        sizes = [size["words"] for size in table["data"]]
+        assert sizes == sorted(sizes, reverse=True) and sizes[-1] < sizes[0] / 20
+        page = (folder / "compare.md").read_text("utf8")
+        _, less = page.split("## Against the amount of training data")
+        rows = [line.split("|")[1:3] for line in less.split("##")[0].splitlines()[4:]]
+        cells = [[cell.strip() for cell in row] for row in rows if row]
+        expected = [
+            [f"{size['share']:.4g}", f"{size['words']:,}"]
+            for size in reversed(table["data"])
+            for _ in names
+        ]
+        assert cells == expected
+    report = (project / "training" / "en" / "report.html").read_text("utf8")
+    for part in ("Tags and dependencies", "Named entities"):
+        assert f">{part}, in several ways<" in report
 
 
 def test_korean_pipelines_and_packages(project):

@@ -13,6 +13,7 @@ import torch.distributed as dist
 from pretraining import write_config, write_text
 from safetensors.torch import load_file
 
+from spacy_elmo import load_bilm
 from spacy_elmo.cli.reading import device_of
 from spacy_elmo.pretrain.checkpoints import Checkpoints
 from spacy_elmo.pretrain.config import load_config
@@ -111,6 +112,25 @@ def test_sampled_softmax_and_resume_on_another_number(config_path, tmp_path):
     assert any("written by 2 processes and this run has 1" in line for line in said)
     assert any("Going on from step 12" in line for line in said)
     assert entries(tmp_path / "run", "evaluation")[-1]["step"] == 16
+
+
+def test_what_one_process_began_two_go_on_with(config_path, tmp_path):
+    output = tmp_path / "run"
+    pretrain(load_config(config_path, {}), output, say=lambda text: None)
+    process = start(config_path, output, "--resume", "--training.max_steps", 16)
+    out, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, out
+    assert "and this run has 2: the states carried over are reset" in out
+    assert out.count("Going on from step 12") == 1  # only one of them speaks
+    steps = [entry["step"] for entry in entries(output, "evaluation")]
+    assert steps == [4, 8, 12, 16]
+    n_words = 4 * 6  # of a step of one process
+    made = load_bilm(output / "model-last").config.training
+    assert (made["steps"], made["words"]) == (16, (12 + 4 * 2) * n_words)
+    tensors, facts = Checkpoints(output / "checkpoints").load(print)
+    assert (facts["n_ranks"], tensors["state.h"].shape[2]) == (2, 2 * 4)
+    # Two read twice as much of the text in a window: six windows of theirs are twelve.
+    assert (facts["progress"]["epoch"], facts["progress"]["window"]) == (0, 6 + 4)
 
 
 # Each process has a clock of its own, that of the second one four times as fast.

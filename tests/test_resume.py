@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import time
 from dataclasses import replace
 
@@ -16,9 +17,11 @@ from safetensors.torch import load_file
 from spacy_elmo.bilm import files
 from spacy_elmo.pretrain.checkpoints import Checkpoints
 from spacy_elmo.pretrain.config import load_config
+from spacy_elmo.pretrain.corpus import Corpus, build_corpus
 from spacy_elmo.pretrain.folders import replace_folder, restore_folder
 from spacy_elmo.pretrain.ranks import Ranks
 from spacy_elmo.pretrain.run import pretrain, read_log
+from spacy_elmo.pretrain.tokenize import Splitter
 from spacy_elmo.pretrain.trainer import Trainer
 
 FILES = ("weights.safetensors", "softmax.safetensors")
@@ -242,6 +245,98 @@ def test_asked_to_stop_it_saves(config_path, tmp_path, number):
     assert process.returncode == 130  # not done
     assert "--resume goes on from here" in out
     assert len(list((tmp_path / "run" / "checkpoints").glob("step-*"))) == 1
+
+
+def test_a_signal_at_the_worst_moment_is_not_lost(config_path, tmp_path, monkeypatch):
+    real, calls = Ranks.any, []
+
+    def any_of(ranks, flag):
+        calls.append(flag)
+        if len(calls) == 7:  # after this process was asked, before all have agreed
+            signal.raise_signal(signal.SIGINT)
+        return real(ranks, flag)
+
+    monkeypatch.setattr(Ranks, "any", any_of)
+    config = load_config(config_path, {"training.max_steps": 50})
+    assert not pretrain(config, tmp_path / "run", say=lambda text: None)
+    assert len(list((tmp_path / "run" / "checkpoints").glob("step-*"))) == 1
+
+
+# `spacy` with a tokenizer that, in each process, stops at its first text: it says so,
+# and waits to be told to go on.
+WAITING = """if True:
+    import os, signal, time
+    from pathlib import Path
+    import spacy
+    from spacy.cli import setup_cli
+    from spacy_elmo.pretrain import tokenize
+
+    # In the background of a shell, it would be ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    tokenize.CHUNK_CHARACTERS = 500  # other processes get small texts too
+    tokenize.FEW_CHUNKS = 2
+
+    @spacy.registry.tokenizers("spacy_elmo.waiting.v1")
+    def make_tokenizer():
+        def create(nlp):
+            split = spacy.registry.tokenizers.get(tokenize.RULES)()(nlp)
+
+            def wait_and_split(text):
+                if text != "a":  # with which it is tried
+                    Path(f"waiting-{os.getpid()}").touch()
+                while text != "a" and not Path("go").exists():
+                    time.sleep(0.01)
+                return split(text)
+
+            return wait_and_split
+
+        return create
+
+    if __name__ == "__main__":
+        setup_cli()
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="groups of processes")
+@pytest.mark.parametrize("n_process", [1, 2])
+def test_ctrl_c_while_the_text_is_read(config_path, tmp_path, n_process):
+    (tmp_path / "waiting.py").write_text(WAITING, "utf8")
+    args = [sys.executable, "waiting.py", "elmo", "pretrain", config_path]
+    args += ["--output", "run", "--corpus.tokenizer", "spacy_elmo.waiting.v1"]
+    args += ["--corpus.n_process", n_process]
+    options = {
+        "cwd": tmp_path,
+        "env": {**os.environ, "OMP_NUM_THREADS": "1"},
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.STDOUT,
+        "text": True,
+    }
+    args = list(map(str, args))
+    # A terminal sends it to all processes that the command has started.
+    process = subprocess.Popen(args, start_new_session=True, **options)
+    while len(list(tmp_path.glob("waiting-*"))) < n_process:
+        assert process.poll() is None, process.stdout.read()
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    (tmp_path / "go").touch()
+    out, _ = process.communicate(timeout=300)
+    assert process.returncode == 130  # not done
+    assert "Traceback" not in out
+    assert "give the same command again" in out
+    assert not (tmp_path / "run" / "corpus" / "corpus.json").exists()
+
+    done = subprocess.run(args, timeout=300, **options)
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.startswith("Prepared: ")  # and not found
+    assert (tmp_path / "run" / "model-last").exists()
+    again = Corpus(tmp_path / "run" / "corpus").meta
+    whole, _ = build_corpus(
+        [str(tmp_path / "text.txt")],
+        tmp_path / "whole",
+        splitter=Splitter("en"),
+        dev_share=0.1,
+    )
+    assert all(again[part] == whole.meta[part] for part in ("train", "dev"))
 
 
 def test_without_resume_a_run_begins_anew(config_path, tmp_path, monkeypatch):

@@ -42,6 +42,9 @@ def pretrain_cli(
         finished = pretrain(config, output, device=device, resume=resume, say=say)
     except (SourceError, ValueError, OSError) as error:
         msg.fail(str(error), exits=1)
+    except KeyboardInterrupt:  # while it trains, the trainer looks after it
+        say("Stopped while nothing was being trained; give the same command again")
+        raise typer.Exit(STOPPED) from None
     if not finished:
         raise typer.Exit(STOPPED)
 

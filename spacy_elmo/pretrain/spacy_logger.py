@@ -30,7 +30,7 @@ def find_logger(config: PretrainConfig) -> Callable[..., Any]:
 class SpacyLogger:
     """Calls the logger that the config's [logger] section names as `spacy train` would:
     with a pipeline of `elmo` alone, its loss, and perplexities as scores. The logger
-    takes higher scores for better ones, so that its "score" is 1 / perplexity."""
+    takes higher scores for better ones, so that its "score" is -perplexity."""
 
     def __init__(self, config: PretrainConfig) -> None:
         nlp = spacy.blank("xx")

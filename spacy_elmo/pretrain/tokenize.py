@@ -1,6 +1,7 @@
 """Paragraphs to sentences of words, in as many processes as wanted."""
 
 import re
+import signal
 from collections import Counter, deque
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from hashlib import blake2b
@@ -254,8 +255,18 @@ def split_all(
         return
     chunks = chain(first, chunks)
     # Started afresh: a copy of this process would carry torch's threads along.
-    with ProcessPoolExecutor(n_process, mp_context=get_context("spawn")) as pool:
-        yield from _in_order(pool, splitter, share, chunks, 2 * n_process)
+    # Ctrl-C reaches them too: this process deals with it.
+    with ProcessPoolExecutor(
+        n_process,
+        mp_context=get_context("spawn"),
+        initializer=signal.signal,
+        initargs=(signal.SIGINT, signal.SIG_IGN),
+    ) as pool:
+        try:
+            yield from _in_order(pool, splitter, share, chunks, 2 * n_process)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def _in_order(

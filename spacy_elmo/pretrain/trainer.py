@@ -115,7 +115,8 @@ class Trainer:
         self.optimizer = make_optimizer(data, settings.optimizer)
         self.scaler = LossScaler(settings.precision)
         self.checkpoints = Checkpoints(output / "checkpoints")
-        self.stopping = False
+        # Whether this process got a signal to stop, and whether all have agreed on it.
+        self.asked = self.stopping = False
         ranks.share(list(self.weights.values()))
 
     # Running
@@ -245,7 +246,7 @@ class Trainer:
         return max((value / limit for value, limit in limits if limit), default=0.0)
 
     def _done(self) -> bool:
-        self.stopping = self.ranks.any(self.stopping)
+        self.stopping = self.ranks.any(self.asked)
         patience = self.settings.patience
         given_up = 0 < patience <= self.progress.since_best
         return self.stopping or self.ranks.any(given_up or self.share_done() >= 1)
@@ -366,7 +367,7 @@ class Trainer:
 
     def _stop_on_signals(self) -> Callable[[], None]:
         def stop(number: int, frame: Any) -> None:
-            self.stopping = True
+            self.asked = True
 
         try:
             old = {s: signal.signal(s, stop) for s in (signal.SIGINT, signal.SIGTERM)}
