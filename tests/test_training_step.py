@@ -258,3 +258,17 @@ def test_threads_change_nothing(kind, two_threads):
         for other in runs[1:-1]:
             assert torch.equal(other[name], tensor), name
         torch.testing.assert_close(runs[-1][name], tensor)
+
+
+def test_twice_the_same_bits(two_threads):
+    """Also where vectors of words get gradients from many places at once."""
+    bilm = make_bilm(dtype=torch.float32, projection_dim=512)
+    window = make_window(bilm, n_steps=90, number=0, dtype=torch.float32)
+    state = make_state(bilm)
+    first, *others = (
+        train_step(bilm, window, state, Dropout(0.1, 3, bilm.device)) for _ in range(10)
+    )
+    for step in others:
+        assert all(
+            torch.equal(step.gradients[n], g) for n, g in first.gradients.items()
+        )

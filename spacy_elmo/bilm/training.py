@@ -4,6 +4,7 @@ from functools import partial
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from .lstm_function import run_layer
@@ -145,7 +146,8 @@ def _direction(
         # Gradients are taken here, per direction: torch would run all of them one
         # after another in the thread that asks for them.
         vectors = vectors.requires_grad_(not frozen)
-        x = vectors[window.tokens[d]]  # (n_steps, n_rows, proj)
+        # Going back, indexing would add up in any order; this does so in one.
+        x = F.embedding(window.tokens[d], vectors)  # (n_steps, n_rows, proj)
         last_h: List[Tensor] = []
         last_c: List[Tensor] = []
         for j, layer in enumerate(layers):
