@@ -12,7 +12,7 @@ from .encoders import ByteEncoder, TokenEncoder
 from .kernels import Kernel, fast_kernel, padded_rows
 from .layers import CharCNN, ProjectedLSTM
 from .packing import Packing
-from .paired import PairedLSTM
+from .paired import SINGLE_STEPS, PairedLSTM
 from .state import State
 from .threads import side_by_side
 
@@ -20,8 +20,6 @@ from .threads import side_by_side
 PARALLEL_FROM = 2**22
 # Windows of characters that are one product. Of more, the maximum is taken on the way.
 FEW_WINDOWS = 512
-# Steps of a lone sentence whose gates are computed at a time, to bound the memory.
-SINGLE_STEPS = 256
 
 
 class FastCNN:

@@ -8,7 +8,8 @@ from torch import Tensor
 
 from .layers import ProjectedLSTM
 
-STEPS = 256  # whose gates are computed at a time, to bound the memory
+# Steps of a lone sentence whose gates are computed at a time, to bound the memory.
+SINGLE_STEPS = 256
 
 
 class PairedLSTM:
@@ -42,7 +43,7 @@ class PairedLSTM:
         """
         out = x.new_empty(x.shape[1], 2, 1, h.shape[1])
         last, cell = h[:, None].clone(), c[:, None].clone()
-        for some_x, some_out in zip(x.split(STEPS, 1), out.split(STEPS)):
+        for some_x, some_out in zip(x.split(SINGLE_STEPS, 1), out.split(SINGLE_STEPS)):
             last = self._steps(some_x, some_out, last, cell)
         h.copy_(last[:, 0])
         c.copy_(cell[:, 0])
