@@ -142,7 +142,8 @@ class TrainingSettings:
     as it will in use. sum_over_window: Gradients are window times as large, as in the
     original program. clip_norm: Of all gradients together; 0 for none.
     warmup_softmax_steps: When going on from a biLM without a softmax, steps in which
-    only the new one learns."""
+    only the new one learns. grow: When going on from a biLM, widen its LSTMs to the
+    sizes of the model section; if not, its own sizes hold."""
 
     seed: int = 0
     max_steps: int = 0
@@ -161,6 +162,7 @@ class TrainingSettings:
     eval_frequency: int = 1000
     checkpoint_minutes: float = 10.0
     warmup_softmax_steps: int = 1000
+    grow: bool = False
     optimizer: OptimizerSettings = field(default_factory=OptimizerSettings)
     schedule: ScheduleSettings = field(default_factory=ScheduleSettings)
 

@@ -100,7 +100,7 @@ def check_inputs(config: PretrainConfig) -> None:
     check_patience(config, bool(dev_files or config.corpus.dev_share))
     given_words(config)
     if config.paths.initialize_from is not None:
-        load_source(config.paths.initialize_from)
+        load_source(config, config.paths.initialize_from)
     if config.logger:
         find_logger(config)
 

@@ -9,6 +9,7 @@ import torch
 from ..bilm import BiLM, SoftmaxConfig, load_bilm
 from ..bilm.encoders import WordEncoder
 from ..bilm.files import read_vocab
+from ..bilm.growth import grow
 from ..bilm.softmax import FullSoftmax, make_softmax
 from .config import PretrainConfig, VocabSettings
 from .corpus import Corpus
@@ -44,15 +45,14 @@ def make_bilm(config: PretrainConfig, corpus: Corpus) -> Tuple[BiLM, bool]:
     RETURNS (Tuple[BiLM, bool]): The biLM, and whether its softmax is new while the rest
         has learned something.
     """
-    source = config.paths.initialize_from
     given = given_words(config)
-    if source is None:
+    if config.paths.initialize_from is None:
         words = given or choose_words(corpus, config.vocab)
         sizes = replace(
             config.bilm_config(), softmax=softmax_config(len(words), config.vocab)
         )
         return BiLM(sizes, vocab=words), False
-    bilm = load_source(source)
+    bilm = load_source(config, config.paths.initialize_from)
     known = bilm.vocab if bilm.softmax is not None else None
     if known is None:
         words = given or choose_words(corpus, config.vocab)
@@ -74,15 +74,20 @@ def given_words(config: PretrainConfig) -> Optional[List[str]]:
     return None if path is None else read_vocab(Path(path))
 
 
-def load_source(source: str) -> BiLM:
-    """RETURNS (BiLM): One to go on from."""
+def load_source(config: PretrainConfig, source: str) -> BiLM:
+    """RETURNS (BiLM): One to go on from, as large as the config wants it."""
     bilm = load_bilm(source)
     if not bilm.encoder.fixed_boundaries:
         raise ValueError(
             f"{source}: found an encoder whose vectors of a word depend on its "
             "sentence; expected one that reads word by word"
         )
-    return bilm
+    if not config.training.grow:
+        return bilm
+    try:
+        return grow(bilm, config.bilm_config().lstm)
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from None
 
 
 def _use_settings(bilm: BiLM, settings: VocabSettings) -> None:
