@@ -53,7 +53,7 @@ def list_systems(args: argparse.Namespace) -> list[System]:
     systems = [
         System(OURS, script, own, (SINGLE, WHOLE), {"precision": "float32"}),
         System(INT8, script, own, (SINGLE, WHOLE), {"precision": "int8"}),
-        System(CACHED, script, own, (SINGLE, *sizes), {"warm": True}),
+        System(CACHED, script, own, (SINGLE, *sizes, WHOLE), {"warm": True}),
     ]
     peers = (
         ("allennlp", "--allennlp-python", args.allennlp_python),
@@ -154,13 +154,17 @@ class SizeRun:
         """One unmeasured pass at each batch size, which fills the caches.
 
         The sizes ascend, so the memory peak after each is that of its batch size. That
-        of single sentences would tell of the comparison before: it is left out.
+        of single sentences would tell of the comparison before: it is left out. Peaks
+        are those of the text that the peers get, since they contain its vectors.
         """
         options = SIZES[self.size]
         for system in self.systems:
             for batch in system.batches:
-                count = self._count(system.peer, batch)
+                count = self._count(True, batch)
                 answer = self._time(system.name, batch, count)
+                if not system.peer:
+                    count = self._count(False, batch)
+                    self._time(system.name, batch, count)
                 used = self.sentences[:count]
                 n_tokens = sum(map(len, used))
                 m = Measurement(system.name, batch, system.peer, count, n_tokens)

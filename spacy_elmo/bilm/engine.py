@@ -2,17 +2,17 @@
 on weights laid out for the purpose. Float32 is exact up to the order of sums."""
 
 from functools import partial
-from typing import List, Optional, Sequence
+from typing import Iterable, List, Optional, Sequence, cast
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from .encoders import ByteEncoder, TokenEncoder
-from .kernels import Kernel, fast_kernel, padded_rows
-from .layers import CharCNN, ProjectedLSTM
+from .kernels import Kernel, fast_kernel
+from .layers import CharCNN, Highway, ProjectedLSTM
 from .packing import Packing
 from .paired import SINGLE_STEPS, PairedLSTM
+from .products import product
 from .state import State
 from .threads import side_by_side
 
@@ -36,6 +36,10 @@ class FastCNN:
         self.embedding = cnn.embedding.detach()
         self.windows = fast_kernel(weight)
         self.bias = torch.cat(list(cnn.biases))
+        self.highways = [
+            fast_kernel(highway.weight.detach(), highway.bias.detach())
+            for highway in cast(Iterable[Highway], cnn.highways)
+        ]
 
     def __call__(self, ids: Tensor, max_chars: int) -> Tensor:
         widest = self.cnn.widest
@@ -45,12 +49,10 @@ class FastCNN:
             x = torch.cat([self.cnn.convolve(part) for part in ids.split(32)])
         else:
             x = self.cnn.activation(self.convolve(ids).add_(self.bias))
-        # Hundreds of words at a time: packing these weights too would gain little. Of
-        # few different numbers, as the packed ones do it by themselves.
-        x = F.pad(x, (0, 0, 0, padded_rows(n_words) - n_words))
-        for highway in self.cnn.highways:
-            x = highway(x)
-        return x[:n_words]
+        for highway in self.highways:
+            transform, gate = highway(x).chunk(2, dim=1)
+            x = torch.lerp(x, transform.relu_(), gate.sigmoid_())
+        return x
 
     def convolve(self, ids: Tensor) -> Tensor:
         """RETURNS (Tensor): The maxima over all windows, (n_words, n_features)."""
@@ -152,7 +154,7 @@ class FastLSTM:
         read once for all steps; and at small sizes by the number of calls, so there
         are as few as can be.
         """
-        gates = torch.addmm(self.bias, x, self.weight[: self.n_in])  # (n, 4 * dim)
+        gates = product(x, self.weight[: self.n_in], self.bias)  # (n, 4 * dim)
         recurrent = self.weight[self.n_in :].t()
         down = None if self.projection is None else self.projection.t()
         i, candidate = gates[:, : 2 * self.dim].split(self.dim, 1)

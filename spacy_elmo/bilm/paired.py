@@ -6,6 +6,7 @@ from typing import Optional
 import torch
 from torch import Tensor
 
+from .kernels import fast_kernel
 from .layers import ProjectedLSTM
 
 # Steps of a lone sentence whose gates are computed at a time, to bound the memory.
@@ -27,9 +28,9 @@ class PairedLSTM:
         # tanh(x) is 2 * sigmoid(2x) - 1: one call for all gates.
         weight[:, :, dim : 2 * dim] *= 2
         bias[:, dim : 2 * dim] *= 2
-        self.bias = bias[:, None]  # (2, 1, 4 * dim)
-        self.inputs = weight[:, : forward.n_in].contiguous()  # (2, n_in, 4 * dim)
-        self.recurrent = weight[:, forward.n_in :].contiguous()  # (2, proj, 4 * dim)
+        n_in = forward.n_in
+        self.inputs = [fast_kernel(w[:n_in], b) for w, b in zip(weight, bias)]
+        self.recurrent = weight[:, n_in:].contiguous()  # (2, proj, 4 * dim)
         self.projection: Optional[Tensor] = None
         if forward.projection is not None:
             self.projection = torch.stack(
@@ -50,8 +51,8 @@ class PairedLSTM:
         return out[:, :, 0].transpose(0, 1)
 
     def _steps(self, x: Tensor, out: Tensor, last: Tensor, c: Tensor) -> Tensor:
-        gates = torch.baddbmm(self.bias, x, self.inputs)  # (2, n, 4 * dim)
-        gates = gates.transpose(0, 1).contiguous()[:, :, None]  # (n, 2, 1, 4 * dim)
+        products = [kernel(rows) for kernel, rows in zip(self.inputs, x)]
+        gates = torch.stack(products, 1)[:, :, None]  # (n, 2, 1, 4 * dim)
         parts = (gates, *gates.split(self.dim, 3), out)
         for row, i, candidate, f, o, new in zip(*(part.unbind(0) for part in parts)):
             row.baddbmm_(last, self.recurrent).sigmoid_()
