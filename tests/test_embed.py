@@ -428,6 +428,21 @@ def test_embed_from_many_threads(
         sys.setswitchinterval(interval)
 
 
+def test_each_direction_has_its_own_half_of_the_threads(two_threads, monkeypatch):
+    """Also after computing: with all of them in both, twice as many threads as there
+    are cores would wait for each other."""
+    monkeypatch.setattr(threads, "_workers", None)  # start them here
+    matrix = torch.ones(600, 600)
+
+    def work():
+        matrix.exp().sum()  # large enough for several threads
+        return torch.get_num_threads()
+
+    assert threads.side_by_side([work, work], parallel=True) == [1, 1]
+    assert torch.get_num_threads() == 2
+
+
+
 def test_embed_leaves_the_number_of_threads(published, sentences, monkeypatch):
     monkeypatch.setattr(threads, "_workers", None)  # start them here
     published.embed(sentences * 4)

@@ -22,6 +22,9 @@ class _Workers:
         both = threading.Barrier(2)
 
         def prepare() -> None:
+            # Asked once, torch keeps what a thread is told. If not, a thread takes the
+            # number that was told last anywhere as soon as it first needs one.
+            torch.get_num_threads()
             torch.set_num_threads(max(1, n_threads // 2))
             both.wait()
 
