@@ -442,7 +442,6 @@ def test_each_direction_has_its_own_half_of_the_threads(two_threads, monkeypatch
     assert torch.get_num_threads() == 2
 
 
-
 def test_embed_leaves_the_number_of_threads(published, sentences, monkeypatch):
     monkeypatch.setattr(threads, "_workers", None)  # start them here
     published.embed(sentences * 4)
