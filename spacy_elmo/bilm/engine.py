@@ -5,10 +5,11 @@ from functools import partial
 from typing import Iterable, List, Optional, Sequence, cast
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from .encoders import ByteEncoder, TokenEncoder
-from .kernels import Kernel, fast_kernel
+from .kernels import Kernel, fast_kernel, padded_rows
 from .layers import CharCNN, Highway, ProjectedLSTM
 from .packing import Packing
 from .paired import SINGLE_STEPS, PairedLSTM
@@ -16,16 +17,20 @@ from .products import product
 from .state import State
 from .threads import side_by_side
 
-# Multiplications a step, below which two threads only wait for each other.
+# Multiplications a step, below which two threads only wait for each other. A layer with
+# fewer weights is small: one sentence is run by both directions together.
 PARALLEL_FROM = 2**22
 # Windows of characters that are one product. Of more, the maximum is taken on the way.
 FEW_WINDOWS = 512
 
 
 class FastCNN:
-    """A character CNN with all filters in one product."""
+    """A character CNN with all filters in one product.
 
-    def __init__(self, cnn: CharCNN) -> None:
+    pack (bool): Whether to have the highways' weights packed, which is a copy.
+    """
+
+    def __init__(self, cnn: CharCNN, *, pack: bool) -> None:
         char_dim = cnn.embedding.shape[1]
         weight = cnn.embedding.new_zeros(cnn.widest * char_dim, cnn.n_features)
         start = 0
@@ -36,10 +41,11 @@ class FastCNN:
         self.embedding = cnn.embedding.detach()
         self.windows = fast_kernel(weight)
         self.bias = torch.cat(list(cnn.biases))
-        self.highways = [
-            fast_kernel(highway.weight.detach(), highway.bias.detach())
-            for highway in cast(Iterable[Highway], cnn.highways)
-        ]
+        self.highways = []
+        for highway in cast(Iterable[Highway], cnn.highways):
+            weight, bias = highway.weight.detach(), highway.bias.detach()
+            kernel = fast_kernel(weight, bias) if pack else _unpacked(weight, bias)
+            self.highways.append(kernel)
 
     def __call__(self, ids: Tensor, max_chars: int) -> Tensor:
         widest = self.cnn.widest
@@ -49,10 +55,12 @@ class FastCNN:
             x = torch.cat([self.cnn.convolve(part) for part in ids.split(32)])
         else:
             x = self.cnn.activation(self.convolve(ids).add_(self.bias))
+        # Of few different numbers of rows, as the packed ones do it by themselves.
+        x = F.pad(x, (0, 0, 0, padded_rows(n_words) - n_words))
         for highway in self.highways:
             transform, gate = highway(x).chunk(2, dim=1)
             x = torch.lerp(x, transform.relu_(), gate.sigmoid_())
-        return x
+        return x[:n_words]
 
     def convolve(self, ids: Tensor) -> Tensor:
         """RETURNS (Tensor): The maxima over all windows, (n_words, n_features)."""
@@ -70,14 +78,21 @@ class FastCNN:
         return best
 
 
-class FastEncoder:
-    """Ids to word vectors; only a CNN over bytes has a way of its own."""
+def _unpacked(weight: Tensor, bias: Tensor) -> Kernel:
+    return partial(product, weight=weight, bias=bias)
 
-    def __init__(self, encoder: TokenEncoder) -> None:
+
+class FastEncoder:
+    """Ids to word vectors; only a CNN over bytes has a way of its own.
+
+    small_lstms (bool): Whether computing words is most of the work.
+    """
+
+    def __init__(self, encoder: TokenEncoder, *, small_lstms: bool) -> None:
         self.encoder = encoder
         self.cnn = None
         if isinstance(encoder, ByteEncoder):
-            self.cnn = FastCNN(encoder.cnn)
+            self.cnn = FastCNN(encoder.cnn, pack=small_lstms)
 
     def __call__(self, ids: Tensor) -> Tensor:
         if self.cnn is None:
@@ -99,6 +114,7 @@ class FastLSTM:
         self.bias[2 * self.dim : 3 * self.dim] += layer.forget_bias
         self.projection = None
         self.project: Kernel = _identity
+        self._down: Optional[Tensor] = None
         # tanh(x) is 2 * sigmoid(2x) - 1, and sigmoids are a third of the work: all four
         # gates are sigmoids here, with twice the candidate inside.
         scale = torch.ones(4 * self.dim)
@@ -147,6 +163,13 @@ class FastLSTM:
             c.clamp_(-self.cell_clip, self.cell_clip)
         return (c * 2).sigmoid_().mul_(2).sub_(1).mul_(o)
 
+    @property
+    def down(self) -> Optional[Tensor]:
+        """The projection as (proj, dim), whose rows are read faster one by one."""
+        if self._down is None and self.projection is not None:
+            self._down = self.projection.t().contiguous()
+        return self._down
+
     def run_single(self, x: Tensor, out: Tensor, h: Tensor, c: Tensor) -> None:
         """Steps of one sentence: x (n, n_in), out (n, proj), h (proj,), c (dim,).
 
@@ -156,7 +179,7 @@ class FastLSTM:
         """
         gates = product(x, self.weight[: self.n_in], self.bias)  # (n, 4 * dim)
         recurrent = self.weight[self.n_in :].t()
-        down = None if self.projection is None else self.projection.t()
+        down = self.down
         i, candidate = gates[:, : 2 * self.dim].split(self.dim, 1)
         f, o = gates[:, 2 * self.dim :].split(self.dim, 1)
         parts = (gates, i, candidate, gates[:, 2 * self.dim :], f, o, out)
@@ -195,7 +218,8 @@ class Engine:
         directions: Sequence[Sequence[ProjectedLSTM]],
         skip_connections: bool,
     ) -> None:
-        self.encode = FastEncoder(encoder)
+        small = directions[0][0].weight.numel() < PARALLEL_FROM
+        self.encode = FastEncoder(encoder, small_lstms=small)
         self.layers = list(zip(*directions))
         self.directions = [
             [self.lstm_type(layer) for layer in layers] for layers in directions
