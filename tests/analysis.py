@@ -5,6 +5,7 @@ import json
 import numpy as np
 import spacy
 import torch
+from test_cli import call, text
 
 from spacy_elmo.bilm import BiLM, BiLMConfig, BytesConfig, LSTMConfig
 
@@ -58,3 +59,15 @@ def save_vectors(folder, vectors):
 
 def read_json(path):
     return json.loads(path.read_text(encoding="utf-8"))
+
+
+def rows_of(task):
+    """RETURNS (dict): The accuracy of each row of a probe's table."""
+    return {row["name"]: row["accuracy"] for row in task["rows"]}
+
+
+def refusal(*args):
+    """RETURNS (str): What `spacy elmo probe` says when it does not like something."""
+    done = call("probe", *args)
+    assert done.exit_code == 1 and "Traceback" not in done.output
+    return text(done)
