@@ -78,6 +78,10 @@ class FastCNN:
         return best
 
 
+def _identity(x: Tensor) -> Tensor:
+    return x
+
+
 def _unpacked(weight: Tensor, bias: Tensor) -> Kernel:
     return partial(product, weight=weight, bias=bias)
 
@@ -91,14 +95,17 @@ class FastEncoder:
     def __init__(self, encoder: TokenEncoder, *, small_lstms: bool) -> None:
         self.encoder = encoder
         self.cnn = None
+        self.project: Kernel = _identity
         if isinstance(encoder, ByteEncoder):
             self.cnn = FastCNN(encoder.cnn, pack=small_lstms)
+            last = encoder.projection
+            if last is not None:
+                self.project = fast_kernel(last.weight.detach(), last.bias.detach())
 
     def __call__(self, ids: Tensor) -> Tensor:
         if self.cnn is None:
             return self.encoder(ids)
-        x = self.cnn(ids, self.encoder.max_chars)  # type: ignore[arg-type]
-        return x if self.encoder.projection is None else self.encoder.projection(x)
+        return self.project(self.cnn(ids, self.encoder.max_chars))  # type: ignore[arg-type]
 
 
 class FastLSTM:
@@ -200,10 +207,6 @@ class FastLSTM:
                     new.clamp_(-self.proj_clip, self.proj_clip)
             last = new
         h.copy_(last)
-
-
-def _identity(x: Tensor) -> Tensor:
-    return x
 
 
 class Engine:
