@@ -5,7 +5,6 @@ import json
 import numpy as np
 import spacy
 import torch
-from test_cli import call, text
 
 from spacy_elmo.bilm import BiLM, BiLMConfig, BytesConfig, LSTMConfig
 
@@ -64,10 +63,3 @@ def read_json(path):
 def rows_of(task):
     """RETURNS (dict): The accuracy of each row of a probe's table."""
     return {row["name"]: row["accuracy"] for row in task["rows"]}
-
-
-def refusal(*args):
-    """RETURNS (str): What `spacy elmo probe` says when it does not like something."""
-    done = call("probe", *args)
-    assert done.exit_code == 1 and "Traceback" not in done.output
-    return text(done)

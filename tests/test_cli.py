@@ -36,6 +36,13 @@ def text(done):
     return " ".join(done.output.split())  # without the line breaks of the terminal
 
 
+def refused(*args):
+    """RETURNS (str): What a command says that does not like something."""
+    done = call(*args)
+    assert done.exit_code == 1 and "Traceback" not in done.output
+    return text(done)
+
+
 def test_convert_there_and_back_with_the_real_command(source, tmp_path):
     native, back = tmp_path / "native", tmp_path / "back"
     for args in ([source, native], [native, back, "--to", "hdf5"]):

@@ -11,7 +11,6 @@ from analysis import (
     make_bilm,
     random_sentences,
     read_json,
-    save,
     save_vectors,
 )
 from test_cli import call, text
@@ -31,11 +30,6 @@ from spacy_elmo.pretrain.tokenize import Splitter
 
 TOKENIZED = Splitter("en", None, True)
 NAMES = ["0", "1", "2", "mix"]
-
-
-@pytest.fixture
-def bilm():
-    return make_bilm()
 
 
 def write(path, sentences):
@@ -307,11 +301,6 @@ def test_layers_to_look_at():
 
 
 # The command
-
-
-@pytest.fixture
-def source(bilm, tmp_path):
-    return save(bilm, tmp_path / "bilm")
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """`spacy elmo probe`: what each layer knows of senses."""
 
 from collections import Counter, defaultdict
+from functools import partial
 from xml.etree import ElementTree
 
 import numpy as np
@@ -8,31 +9,19 @@ import pytest
 import spacy
 from analysis import (
     cosines,
-    make_bilm,
     random_sentences,
     read_json,
-    refusal,
-    save,
     save_vectors,
 )
-from test_cli import call
+from test_cli import call, refused
 
 from spacy_elmo.analysis import features
 from spacy_elmo.analysis.sense_probe import probe_senses
 from spacy_elmo.analysis.wsd import key_beside, read_keys, read_wsd
 
-
-@pytest.fixture
-def bilm():
-    return make_bilm()
-
-
-@pytest.fixture
-def source(bilm, tmp_path):
-    return save(bilm, tmp_path / "bilm")
-
-
 FORMS = ["bank", "banks", "play_out", "play out", "runs"]
+
+refusal = partial(refused, "probe")
 
 
 def write_wsd(path, n_texts, *, seed=0, lemmas=("bank", "play", "run"), first=0):

@@ -46,16 +46,6 @@ def write(path, occurrences=OCCURRENCES):
     return path
 
 
-@pytest.fixture
-def bilm():
-    return make_bilm()
-
-
-@pytest.fixture
-def source(bilm, tmp_path):
-    return save(bilm, tmp_path / "bilm")
-
-
 # Accuracy
 
 

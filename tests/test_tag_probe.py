@@ -1,5 +1,7 @@
 """`spacy elmo probe`: what each layer knows of tags."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import spacy
@@ -8,27 +10,17 @@ from analysis import (
     make_bilm,
     random_sentences,
     read_json,
-    refusal,
     rows_of,
-    save,
     save_vectors,
 )
 from spacy.tokens import Doc, DocBin
-from test_cli import call, text
+from test_cli import call, refused, text
 
 from spacy_elmo.analysis import features, linear
 from spacy_elmo.analysis.tag_probe import Tokens, _layer, _mix, probe_tags
 from spacy_elmo.analysis.tagged import Tagged, read_tagged
 
-
-@pytest.fixture
-def bilm():
-    return make_bilm()
-
-
-@pytest.fixture
-def source(bilm, tmp_path):
-    return save(bilm, tmp_path / "bilm")
+refusal = partial(refused, "probe")
 
 
 @pytest.fixture

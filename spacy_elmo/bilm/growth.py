@@ -1,10 +1,10 @@
 """A larger biLM out of a smaller one that has learned something."""
 
 from dataclasses import replace
-from typing import List, Sequence, Union, cast
+from typing import Union, cast
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from .config import BytesConfig, LSTMConfig, WordsConfig
 from .layers import ProjectedLSTM
@@ -28,14 +28,13 @@ def grow(bilm: BiLM, lstm: LSTMConfig) -> BiLM:
         encoder = cast(Union[BytesConfig, WordsConfig], config.encoder)
         config = replace(config, encoder=replace(encoder, projection=True))
     grown = BiLM(config, lexicon=bilm.lexicon, vocab=bilm.vocab).to(bilm.weight)
-    old, new = bilm.config.lstm.projection_dim, lstm.projection_dim
     with torch.no_grad():
         _copy_into(grown.encoder, bilm.encoder)
         pairs = zip(sum(bilm.directions, []), sum(grown.directions, []))
         for source, layer in pairs:
-            _grow_layer(source, layer, [old, old], [new, new])
+            _grow_layer(source, layer)
         if isinstance(grown.softmax, FullSoftmax):
-            grown.softmax.weight[:, old:] = 0.0
+            grown.softmax.weight.zero_()
         if bilm.softmax is not None and grown.softmax is not None:
             _copy_into(grown.softmax, bilm.softmax)
     return grown
@@ -48,33 +47,17 @@ def _copy_into(module: nn.Module, source: nn.Module) -> None:
         targets[name][tuple(slice(n) for n in weight.shape)] = weight
 
 
-def _grow_layer(
-    source: ProjectedLSTM,
-    layer: ProjectedLSTM,
-    old: Sequence[int],
-    new: Sequence[int],
-) -> None:
-    """old, new (Sequence[int]): Sizes of x and h."""
+def _grow_layer(source: ProjectedLSTM, layer: ProjectedLSTM) -> None:
     n, m = source.dim, layer.dim
-    # Views by what is read and by gate: (x and h, 4, dim).
-    weight = layer.weight.view(-1, 4, m)
-    rows = _kept(old, new)
-    weight[:, :, :n] = 0.0
-    weight[rows, :, :n] = source.weight.view(-1, 4, n)
+    old, new = source.projection_dim, layer.projection_dim
+    # Views by what is read, x or h, which have the same size, and by gate.
+    weight = layer.weight.view(2, new, 4, m)
+    weight[..., :n] = 0.0
+    weight[:, :old, :, :n] = source.weight.view(2, old, 4, n)
     layer.bias.view(4, m)[:, :n] = source.bias.view(4, n)
     if source.projection is not None and layer.projection is not None:
-        layer.projection[:, : old[1]] = 0.0
-        layer.projection[:n, : old[1]] = source.projection
-
-
-def _kept(old: Sequence[int], new: Sequence[int]) -> Tensor:
-    """RETURNS (Tensor): Where the old parts of a row of parts stand in the new one."""
-    places: List[Tensor] = []
-    start = 0
-    for n_old, n_new in zip(old, new):
-        places.append(torch.arange(start, start + n_old))
-        start += n_new
-    return torch.cat(places)
+        layer.projection[:, :old] = 0.0
+        layer.projection[:n, :old] = source.projection
 
 
 def _check(bilm: BiLM, lstm: LSTMConfig) -> None:
