@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .encoders import ByteEncoder, TokenEncoder
-from .kernels import Kernel, fast_kernel, padded_rows
+from .kernels import Kernel, fast_kernel, gate_scale, padded_rows
 from .layers import CharCNN, Highway, ProjectedLSTM
 from .packing import Packing
 from .paired import SINGLE_STEPS, PairedLSTM
@@ -122,11 +122,9 @@ class FastLSTM:
         self.projection = None
         self.project: Kernel = _identity
         self._down: Optional[Tensor] = None
-        # tanh(x) is 2 * sigmoid(2x) - 1, and sigmoids are a third of the work: all four
-        # gates are sigmoids here, with twice the candidate inside.
-        scale = torch.ones(4 * self.dim)
-        scale[self.dim : 2 * self.dim] = 2
-        self.gates = self.make_kernel(self.weight, self.bias, scale=scale, sigmoid=True)
+        self.gates = self.make_kernel(
+            self.weight, self.bias, scale=gate_scale(self.bias), sigmoid=True
+        )
         if layer.projection is not None:
             self.projection = layer.projection.detach()
             self.project = self.make_kernel(self.projection, limit=layer.proj_clip)

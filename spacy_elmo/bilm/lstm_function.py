@@ -6,7 +6,7 @@ from typing import Any, Callable, List, Optional, Tuple
 import torch
 from torch import Tensor
 
-from .kernels import PackedKernel
+from .kernels import PackedKernel, gate_scale
 from .layers import ProjectedLSTM
 from .products import pays, product, step_kernel
 
@@ -160,10 +160,8 @@ def _gates(
 ) -> Callable[[int], Tensor]:
     """RETURNS (Callable[[int], Tensor]): The sigmoids of a step's gates, of twice the
     candidate's, (n_rows, 4 * dim), once the inputs of that step are complete."""
-    dim = weight.shape[1] // 4
+    scale = gate_scale(bias)
     if pays(inputs[0], weight):
-        scale = torch.ones_like(bias)
-        scale[dim : 2 * dim] = 2
         kernel = PackedKernel(weight, bias, scale=scale, sigmoid=True)
         return lambda t: kernel(inputs[t])
     n_steps, n_rows, _ = inputs.shape
@@ -175,8 +173,7 @@ def _gates(
         total = products[t].addmm_(inputs[t, :, n_in:], weight[n_in:])
         total = total.to(bias.dtype)  # apart: adding different types is slow
         total += bias
-        total[:, dim : 2 * dim] *= 2
-        return total.sigmoid_()
+        return total.mul_(scale).sigmoid_()
 
     return activate
 

@@ -6,7 +6,7 @@ from typing import Optional
 import torch
 from torch import Tensor
 
-from .kernels import fast_kernel
+from .kernels import fast_kernel, gate_scale
 from .layers import ProjectedLSTM
 
 # Steps of a lone sentence whose gates are computed at a time, to bound the memory.
@@ -25,9 +25,9 @@ class PairedLSTM:
         weight = torch.stack([layer.weight.detach() for layer in pair])
         bias = torch.stack([layer.bias.detach() for layer in pair])
         bias[:, 2 * dim : 3 * dim] += forward.forget_bias
-        # tanh(x) is 2 * sigmoid(2x) - 1: one call for all gates.
-        weight[:, :, dim : 2 * dim] *= 2
-        bias[:, dim : 2 * dim] *= 2
+        scale = gate_scale(bias[0])
+        weight *= scale
+        bias *= scale
         n_in = forward.n_in
         self.inputs = [fast_kernel(w[:n_in], b) for w, b in zip(weight, bias)]
         self.recurrent = weight[:, n_in:].contiguous()  # (2, proj, 4 * dim)
