@@ -52,7 +52,6 @@ def data(tmp_path_factory):
 
 
 def overrides(data, **given):
-    rows = [50, 50, 50]
     return {
         **{f"paths.{name}": str(data / f"{name}.spacy") for name in ("train", "dev")},
         "elmo.bilm": str(data / "bilm"),
@@ -61,8 +60,8 @@ def overrides(data, **given):
         "training.eval_frequency": 7,
         "training.optimizer.learn_rate": 0.002,
         # One of these is in each config.
-        "components.tok2vec.model.embed.rows": [50, *rows],
-        "components.ner.model.tok2vec.embed.rows": rows,
+        "components.tok2vec.model.embed.rows": [50] * 4,
+        "components.ner.model.tok2vec.embed.rows": [50],
         **given,
     }
 
