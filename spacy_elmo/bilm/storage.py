@@ -12,16 +12,21 @@ SCALES = ".scales"  # after the name of a tensor that is stored in 8 bits
 def pack(tensors: Dict[str, Tensor], dtype: str) -> Dict[str, Tensor]:
     """RETURNS (Dict[str, Tensor]): Tensors to be written.
 
-    dtype (str): "float32" as they are, "float16", or "int8": matrices as whole numbers
-        of -127 to 127 with a scale for each column, the rest in float16.
+    dtype (str): "float32" as they are, "float16", or "int8": the largest matrices
+        (more than half as large as the largest one) as whole numbers of -127 to 127
+        with a scale for each column, the rest in float16.
     """
     if dtype not in DTYPES:
         raise ValueError(f"dtype is {dtype!r}; expected one of {', '.join(DTYPES)}")
     if dtype == "float32":
         return tensors
     packed = {}
+    # Of a biLM these are the weights of its LSTMs. Errors in what words are read with
+    # would reach all layers, for little space.
+    matrices = [tensor.numel() for tensor in tensors.values() if tensor.dim() == 2]
     for name, tensor in tensors.items():
-        if dtype == "int8" and tensor.dim() == 2:
+        large = tensor.dim() == 2 and 2 * tensor.numel() > max(matrices)
+        if dtype == "int8" and large:
             scales = tensor.abs().amax(0, keepdim=True).clamp(min=1e-12) / 127
             packed[name] = (tensor / scales).round().to(torch.int8)
             packed[name + SCALES] = scales.float()
