@@ -61,6 +61,15 @@ def test_steps_of_int8_are_a_127th_of_a_column():
     assert (error <= weight.abs().amax(0) / 127 / 2 * 1.001).all()
 
 
+def test_int8_is_for_the_largest_matrices():
+    tensors = {"large": torch.randn(40, 30), "half": torch.randn(20, 30)}
+    packed = pack({**tensors, "vector": torch.randn(9000)}, "int8")
+    kinds = {name: tensor.dtype for name, tensor in packed.items()}
+    assert kinds.pop("large") == torch.int8
+    assert kinds.pop("large.scales") == torch.float32
+    assert kinds == {"half": torch.float16, "vector": torch.float16}
+
+
 def test_convert(bilm, tmp_path):
     bilm.save(tmp_path / "full")
     args = ["convert", str(tmp_path / "full"), str(tmp_path / "small")]
