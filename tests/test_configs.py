@@ -136,8 +136,11 @@ def test_settings_of_elmo_reach_all_components(task, folder):
                 assert getattr(node.attrs["mix"], key) == given[key]
 
 
-def tok2vecs(task):
-    return [f"{component}.model.tok2vec" for component in TASKS[task]]
+def embeds(task, with_elmo):
+    """RETURNS: Where words are embedded, and by how many attributes."""
+    if not with_elmo:
+        return [("tok2vec.model", 4)]
+    return [(f"{c}.model.tok2vec", 4 - LEFT_OUT.get(c, 0)) for c in TASKS[task]]
 
 
 @pytest.mark.parametrize(("name", "given"), ALL, ids=NAMES)
@@ -154,13 +157,9 @@ def test_learns_saves_loads_and_predicts(name, given, settings, tmp_path):
     )
     if task == "parsing":
         overrides["components.parser.min_action_freq"] = 1
-    config = load_config(path_of(name), overrides)
-    for path in ["tok2vec.model"] if not given else tok2vecs(task):
-        section = config["components"]
-        for key in [*path.split("."), "embed"]:
-            section = section[key]
-        section["rows"] = [300] * len(section["rows"])  # faster
-    nlp = init_nlp(config)
+    for place, n_attrs in embeds(task, given):
+        overrides[f"components.{place}.embed.rows"] = [300] * n_attrs  # faster
+    nlp = init_nlp(load_config(path_of(name), overrides))
     examples = make_examples(nlp)
     before = nlp.evaluate(examples)
     nlp, path = train(nlp, tmp_path, stdout=io.StringIO())

@@ -23,10 +23,10 @@ def pack(tensors: Dict[str, Tensor], dtype: str) -> Dict[str, Tensor]:
     packed = {}
     # Of a biLM these are the weights of its LSTMs. Errors in what words are read with
     # would reach all layers, for little space.
-    matrices = [tensor.numel() for tensor in tensors.values() if tensor.dim() == 2]
+    sizes = [tensor.numel() for tensor in tensors.values() if tensor.dim() == 2]
+    limit = max(sizes, default=0) / 2
     for name, tensor in tensors.items():
-        large = tensor.dim() == 2 and 2 * tensor.numel() > max(matrices)
-        if dtype == "int8" and large:
+        if dtype == "int8" and tensor.dim() == 2 and tensor.numel() > limit:
             scales = tensor.abs().amax(0, keepdim=True).clamp(min=1e-12) / 127
             packed[name] = (tensor / scales).round().to(torch.int8)
             packed[name + SCALES] = scales.float()
