@@ -13,16 +13,14 @@ import numpy as np
 import pytest
 import spacy
 import srsly
+from comparing import PAIR, command, overrides, save_data
 from pipelines import TEXTS, get_bilm, make_docs, run_spacy, save_bilm
 from spacy.tokens import DocBin
 from spacy.util import dot_to_object, load_config, load_model_from_config
 from tasks import count_reads
-from thinc.api import Config
-from typer.testing import CliRunner
 
 import spacy_elmo.compare.run
 from spacy_elmo import load_bilm
-from spacy_elmo.cli import app
 from spacy_elmo.compare import jobs
 from spacy_elmo.compare.data import choose, read_docs
 from spacy_elmo.compare.jobs import JOBS
@@ -32,8 +30,6 @@ from spacy_elmo.compare.run import Comparison
 from spacy_elmo.compare.workers import Job, Workers
 from spacy_elmo.mix import find_mixes
 
-CONFIGS = Path(__file__).parents[1] / "configs"
-PAIR = (CONFIGS / "ner_baseline.cfg", CONFIGS / "ner_elmo.cfg")
 VARIANTS = ["baseline", "last", "mix-0.001", "both"]
 SEEDS = [3, 5]
 SHARES = [1.0, 0.5]
@@ -41,35 +37,7 @@ SHARES = [1.0, 0.5]
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    """A folder with data and a biLM."""
-    folder = tmp_path_factory.mktemp("data")
-    docs = make_docs()
-    DocBin(docs=docs * 2).to_disk(folder / "train.spacy")
-    DocBin(docs=docs).to_disk(folder / "dev.spacy")
-    DocBin(docs=docs[:3]).to_disk(folder / "test.spacy")
-    save_bilm(folder / "bilm")
-    return folder
-
-
-def overrides(data, **given):
-    return {
-        **{f"paths.{name}": str(data / f"{name}.spacy") for name in ("train", "dev")},
-        "elmo.bilm": str(data / "bilm"),
-        "nlp.lang": "xx",  # which is quickly made
-        "training.max_steps": 7,
-        "training.eval_frequency": 7,
-        "training.optimizer.learn_rate": 0.002,
-        # One of these is in each config.
-        "components.tok2vec.model.embed.rows": [50] * 4,
-        "components.ner.model.tok2vec.embed.rows": [50],
-        **given,
-    }
-
-
-def command(data, output, **given):
-    """What follows `spacy elmo`."""
-    options = [f"--{key}={value}" for key, value in overrides(data, **given).items()]
-    return ["compare", *PAIR, "--output", output, *options]
+    return save_data(tmp_path_factory.mktemp("data"))
 
 
 class Here:
@@ -477,130 +445,3 @@ def test_errors_of_workers(tmp_path):
             os.kill(process.pid, signal.SIGTERM)
         with pytest.raises(ValueError, match="name: its process has died"):
             list(workers.do([job] * 5))
-
-
-# Parts
-
-
-def test_shares_are_nested():
-    for n_docs in (1, 7, 1000):
-        last = list(range(n_docs))
-        assert choose(n_docs, 1.0) == last
-        for share in (0.5, 0.1, 0.01):
-            chosen = choose(n_docs, share)
-            assert chosen == choose(n_docs, share) == sorted(set(chosen))
-            assert set(chosen) <= set(last)
-            assert len(chosen) == max(1, round(share * n_docs))
-            last = chosen
-
-
-def test_variants(data):
-    pair = Pair(*PAIR, overrides(data, **{"paths.vectors": str(data / "bilm")}))
-    options = Options(seeds=[4])
-    runs = Comparison(pair, options, Path("nowhere"), print).runs
-    found = {run.variant.name: run.config.interpolate() for run in runs}
-    settings = {
-        name: tuple(config["elmo"][key] for key in ("where", "l2", "fixed"))
-        for name, config in found.items()
-        if "elmo" in config
-    }
-    assert settings == {
-        "last": ("input", 0.001, [0.0, 0.0, 1.0]),
-        "mean": ("input", 0.001, [1 / 3] * 3),
-        "mix-1": ("input", 1.0, None),
-        "mix-0.001": ("input", 0.001, None),
-        "output": ("output", 0.001, None),
-        "both": ("both", 0.001, None),
-    }
-    assert list(found) == ["baseline", "vectors", *settings]
-    for names in (["baseline"], ["vectors", "baseline"]):
-        runs = Comparison(pair, Options(variants=names), Path("x"), print).runs
-        assert {run.variant.name for run in runs} == {"baseline", "vectors"}
-    for names, in_part in (
-        (["baseline", "both"], {"baseline", "both"}),
-        (["last", "both", "mix-0.001", "baseline"], {"baseline", "mix-0.001"}),
-        (["last", "output"], {"output"}),
-    ):
-        options = Options(variants=names, shares=[1, 0.1])
-        runs = Comparison(pair, options, Path("x"), print).runs
-        assert {run.variant.name for run in runs if run.share < 1} == in_part
-    for name, config in found.items():
-        has_vectors = name == "vectors"
-        assert (config["initialize"]["vectors"] is not None) == has_vectors
-        if "elmo" not in config:
-            embed = config["components"]["tok2vec"]["model"]["embed"]
-            assert embed["include_static_vectors"] == has_vectors
-        assert config["training"]["seed"] == 4
-        assert config["training"]["max_steps"] == 7
-        assert "mix-1" not in name or config["components"]["ner"]["model"]["tok2vec"][
-            "mix"
-        ]["l2"] == float(name[4:])
-
-
-# Bad input
-
-
-def complaint(*args):
-    done = CliRunner().invoke(app, [str(arg) for arg in args])
-    assert done.exit_code == 1, done.output
-    assert done.exception is None or isinstance(done.exception, SystemExit)
-    return " ".join(done.output.split())
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (["--seeds", "a"], "--seeds is 'a'"),
-        (["--seeds", "1,1"], "expected different numbers"),
-        (["--shares", "2"], "a share is 2; expected more than 0"),
-        (["--shares", "0"], "a share is 0; expected more than 0"),
-        (["--variants", "best"], "found a variant 'best'; expected some of baseline"),
-        (["--variants", "vectors"], "expected --paths.vectors"),
-        (["--share-variants", "x"], "found a variant 'x'"),
-        (["--n-process", "0"], "n_process is 0; expected 1 or more"),
-        (["--keep", "some"], "keep is 'some'; expected one of"),
-        (["--gpu-id", "7"], "torch finds no GPU"),
-        (["--elmo.where", "both"], "elmo.where is what the variants set"),
-        (["--system.seed", "1"], "system.seed is what --seeds sets"),
-        (["--training.steps", "1"], "--training.steps: found no such setting"),
-        (["--nowhere.at.all", "1"], "--nowhere.at.all: found no such setting"),
-        (["--paths.train", "nowhere.spacy"], "nowhere.spacy: no such file"),
-        (["--paths.dev", "null"], "corpora.dev has no path; expected --paths.dev FILE"),
-        (["--elmo.bilm", "nowhere"], "nowhere"),
-        (["--nlp.batch_size", "many"], "batch_size"),
-    ],
-)
-def test_bad_options(options, sentence, data, tmp_path):
-    if any(option.startswith("--gpu") for option in options):
-        import torch
-
-        if torch.cuda.is_available():
-            pytest.skip("there is a GPU")
-    args = command(data, tmp_path)
-    args = [arg for arg in args if not str(arg).startswith(options[0] + "=")]
-    text = complaint(*args, *options)
-    assert sentence in text
-    assert text.count("✘") == 1
-
-
-def test_bad_configs(data, tmp_path):
-    args = command(data, tmp_path / "output")
-    swapped = [args[0], args[2], args[1], *args[3:]]
-    assert "found no where in a section [elmo]" in complaint(*swapped)
-    args[2] = tmp_path / "other.cfg"
-    assert "other.cfg: cannot be read as a config" in complaint(*args)
-    config = Config().from_disk(PAIR[1], interpolate=False)
-    config["training"]["patience"] = 7
-    config.to_disk(tmp_path / "other.cfg")
-    assert "training.patience differs between" in complaint(*args)
-    (tmp_path / "other.cfg").write_text("[nlp]\nlang = 'en'\n")
-    assert "other.cfg" in complaint(*args)
-
-
-def test_bad_data(data, tmp_path):
-    path = tmp_path / "train.spacy"
-    args = command(data, tmp_path, **{"paths.train": str(path)})
-    path.write_bytes(b"not docs")
-    assert "train.spacy: cannot be read as docs" in complaint(*args)
-    DocBin().to_disk(path)
-    assert "train.spacy: found no docs" in complaint(*args)

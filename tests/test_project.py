@@ -30,6 +30,7 @@ SMALL = {
     "seeds": "0",
     "shares": "1",
     "few_variants": "baseline,mix-0.001",
+    "bundled_variants": "baseline,mix-0.001",
     "few_shares": "1",
     "n_process": 1,
     "max_steps": 2,

@@ -13,7 +13,7 @@ from thinc.api import Config, ConfigValidationError
 from ..component import Elmo
 from ..data.digest import digest_of
 from ..elmo_model import get_shim
-from .variants import SETTINGS, VECTORS, Variant
+from .variants import SETTINGS, VECTORS, Variant, embed_like
 
 # What changes no score.
 IRRELEVANT = ("gpu_allocator", "logger")
@@ -100,6 +100,13 @@ class Pair:
         return self.baseline.get("paths", {}).get("vectors") is not None
 
     @property
+    def embeds_less(self) -> bool:
+        """RETURNS (bool): Whether x_k beside ELMo has less than the baseline's."""
+        config = copy.deepcopy(self.elmo)
+        embed_like(self.baseline, config)
+        return config != self.elmo
+
+    @property
     def task(self) -> str:
         """RETURNS (str): The components that both pipelines have."""
         theirs = self.elmo["nlp"]["pipeline"]
@@ -111,7 +118,7 @@ class Pair:
                 f"the variant {VECTORS!r} needs word vectors; expected --paths.vectors"
             )
         config = copy.deepcopy(self.baseline if variant.where is None else self.elmo)
-        variant.apply(config, self.facts.n_layers)
+        variant.apply(config, self.facts.n_layers, self.baseline)
         config["training"]["seed"] = seed
         return Run(variant, share, seed, config, self._key(config, variant, share))
 

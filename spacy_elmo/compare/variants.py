@@ -4,7 +4,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from thinc.api import Config
 
-BASELINE, VECTORS = "baseline", "vectors"
+BASELINE, VECTORS, WORDS = "baseline", "vectors", "words"
 # What variants set in the section [elmo].
 SETTINGS = ("where", "l2", "fixed")
 
@@ -18,6 +18,7 @@ class Variant(NamedTuple):
     fixed (Optional[Callable[[int], List[float]]]): The s_j for a number of layers, if
         they are not to be learned.
     vectors (bool): Whether the CNN reads static vectors.
+    words (bool): Whether x_k is what the baseline embeds, if ELMo's config has less.
     """
 
     name: str
@@ -26,16 +27,38 @@ class Variant(NamedTuple):
     l2: float = 0.001
     fixed: Optional[Callable[[int], List[float]]] = None
     vectors: bool = False
+    words: bool = False
 
-    def apply(self, config: Config, n_layers: int) -> None:
+    def apply(self, config: Config, n_layers: int, baseline: Config) -> None:
         """Change a config, the baseline's or ELMo's, to that of this variant."""
         if not self.vectors and "vectors" in config.get("paths", {}):
             config["paths"]["vectors"] = None
         if self.vectors:
             _include_vectors(config["components"])
+        if self.words:
+            embed_like(baseline, config)
         if self.where is not None:
             fixed = None if self.fixed is None else self.fixed(n_layers)
             config["elmo"].update(where=self.where, l2=self.l2, fixed=fixed)
+
+
+def embed_like(baseline: Config, config: Config) -> None:
+    """Let each component of config embed the attributes that it embeds in baseline, by
+    itself or through the CNN that all share there."""
+    shared = _find_embed(baseline["components"])
+    for name, section in config["components"].items():
+        ours = _find_embed(section)
+        theirs = _find_embed(baseline["components"].get(name, {})) or shared
+        if ours is not None and theirs is not None:
+            ours.update(attrs=theirs["attrs"], rows=theirs["rows"])
+
+
+def _find_embed(section: Dict[str, Any]) -> Optional[Dict[str, Any]]:
+    """RETURNS (Optional[Dict[str, Any]]): The first layer that embeds attributes."""
+    if "attrs" in section and "rows" in section:
+        return section
+    inner = (_find_embed(v) for v in section.values() if isinstance(v, dict))
+    return next((found for found in inner if found is not None), None)
 
 
 def _include_vectors(section: Dict[str, Any]) -> None:
@@ -67,7 +90,8 @@ VARIANTS = {
         Variant("mean", "ELMo, plain average", "input", fixed=_mean),
         _learned(1.0),
         _learned(0.001),
-        Variant("output", "ELMo at the output", "output"),
+        Variant("output", "ELMo at the output", "output", words=True),
+        Variant(WORDS, "ELMo at both, all embedded", "both", words=True),
         Variant("both", "ELMo at input and output", "both"),
     )
 }
