@@ -23,7 +23,7 @@ def compare_cli(
     variants: Optional[str] = Option(
         None,
         "--variants",
-        help="Some of baseline,vectors,last,mean,mix-1,mix-0.001,output,words,both; by "
+        help="Some of baseline,vectors,last,mean,mix-1,mix-0.001,output,whole,both; by "
         "default all. --paths.vectors adds vectors to them",
     ),
     seeds: str = Option("0,1,2", "--seeds", help="Each variant is trained with each"),

@@ -13,7 +13,7 @@ from thinc.api import Config, ConfigValidationError
 from ..component import Elmo
 from ..data.digest import digest_of
 from ..elmo_model import get_shim
-from .variants import SETTINGS, VECTORS, Variant, embed_like
+from .variants import SETTINGS, VECTORS, Variant, make_whole
 
 # What changes no score.
 IRRELEVANT = ("gpu_allocator", "logger")
@@ -100,10 +100,10 @@ class Pair:
         return self.baseline.get("paths", {}).get("vectors") is not None
 
     @property
-    def embeds_less(self) -> bool:
-        """RETURNS (bool): Whether x_k beside ELMo has less than the baseline's."""
+    def leaves_out(self) -> bool:
+        """RETURNS (bool): Whether the CNN beside ELMo has less than the baseline's."""
         config = copy.deepcopy(self.elmo)
-        embed_like(self.baseline, config)
+        make_whole(config, self.baseline)
         return config != self.elmo
 
     @property

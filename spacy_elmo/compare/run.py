@@ -14,7 +14,7 @@ from .markdown import to_markdown
 from .options import Options
 from .plan import Pair, Run, make_runs
 from .summary import find_metrics, make_rows
-from .variants import VARIANTS, VECTORS, WORDS, find_variants, share_variants
+from .variants import VARIANTS, VECTORS, WHOLE, find_variants, share_variants
 from .workers import Job, Workers
 
 
@@ -36,7 +36,7 @@ class Comparison:
         self.say = say
         names = options.variants
         if names is None:
-            possible = {VECTORS: pair.has_vectors, WORDS: pair.embeds_less}
+            possible = {VECTORS: pair.has_vectors, WHOLE: pair.leaves_out}
             names = [name for name in VARIANTS if possible.get(name, True)]
         elif pair.gives_vectors:
             names = [*names, VECTORS]

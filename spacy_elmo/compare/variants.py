@@ -4,9 +4,11 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from thinc.api import Config
 
-BASELINE, VECTORS, WORDS = "baseline", "vectors", "words"
+BASELINE, VECTORS, WHOLE = "baseline", "vectors", "whole"
 # What variants set in the section [elmo].
 SETTINGS = ("where", "l2", "fixed")
+# What makes a CNN larger or smaller.
+CNN = {"embed": ("attrs", "rows"), "encode": ("depth",)}
 
 
 class Variant(NamedTuple):
@@ -18,7 +20,8 @@ class Variant(NamedTuple):
     fixed (Optional[Callable[[int], List[float]]]): The s_j for a number of layers, if
         they are not to be learned.
     vectors (bool): Whether the CNN reads static vectors.
-    words (bool): Whether x_k is what the baseline embeds, if ELMo's config has less.
+    whole (bool): Whether the CNN beside ELMo is that of the baseline, if the config has
+        less of it.
     """
 
     name: str
@@ -27,7 +30,7 @@ class Variant(NamedTuple):
     l2: float = 0.001
     fixed: Optional[Callable[[int], List[float]]] = None
     vectors: bool = False
-    words: bool = False
+    whole: bool = False
 
     def apply(self, config: Config, n_layers: int, baseline: Config) -> None:
         """Change a config, the baseline's or ELMo's, to that of this variant."""
@@ -35,29 +38,30 @@ class Variant(NamedTuple):
             config["paths"]["vectors"] = None
         if self.vectors:
             _include_vectors(config["components"])
-        if self.words:
-            embed_like(baseline, config)
+        if self.whole:
+            make_whole(config, baseline)
         if self.where is not None:
             fixed = None if self.fixed is None else self.fixed(n_layers)
             config["elmo"].update(where=self.where, l2=self.l2, fixed=fixed)
 
 
-def embed_like(baseline: Config, config: Config) -> None:
-    """Let each component of config embed the attributes that it embeds in baseline, by
-    itself or through the CNN that all share there."""
-    shared = _find_embed(baseline["components"])
+def make_whole(config: Config, baseline: Config) -> None:
+    """Let the CNN of each component of config embed what its CNN in baseline does, or
+    the one that all share there, and have as many layers."""
+    shared = _find_cnn(baseline["components"])
     for name, section in config["components"].items():
-        ours = _find_embed(section)
-        theirs = _find_embed(baseline["components"].get(name, {})) or shared
+        ours = _find_cnn(section)
+        theirs = _find_cnn(baseline["components"].get(name, {})) or shared
         if ours is not None and theirs is not None:
-            ours.update(attrs=theirs["attrs"], rows=theirs["rows"])
+            for part, keys in CNN.items():
+                ours[part].update({key: theirs[part][key] for key in keys})
 
 
-def _find_embed(section: Dict[str, Any]) -> Optional[Dict[str, Any]]:
-    """RETURNS (Optional[Dict[str, Any]]): The first layer that embeds attributes."""
-    if "attrs" in section and "rows" in section:
+def _find_cnn(section: Dict[str, Any]) -> Optional[Dict[str, Any]]:
+    """RETURNS (Optional[Dict[str, Any]]): The first one in a section."""
+    if all(key in section.get(part, {}) for part in CNN for key in CNN[part]):
         return section
-    inner = (_find_embed(v) for v in section.values() if isinstance(v, dict))
+    inner = (_find_cnn(v) for v in section.values() if isinstance(v, dict))
     return next((found for found in inner if found is not None), None)
 
 
@@ -90,8 +94,8 @@ VARIANTS = {
         Variant("mean", "ELMo, plain average", "input", fixed=_mean),
         _learned(1.0),
         _learned(0.001),
-        Variant("output", "ELMo at the output", "output", words=True),
-        Variant(WORDS, "ELMo at both, all embedded", "both", words=True),
+        Variant("output", "ELMo at the output", "output", whole=True),
+        Variant(WHOLE, "ELMo at both, whole CNN", "both", whole=True),
         Variant("both", "ELMo at input and output", "both"),
     )
 }
