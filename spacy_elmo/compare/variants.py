@@ -59,9 +59,10 @@ def make_whole(config: Config, baseline: Config) -> None:
 
 def _find_cnn(section: Dict[str, Any]) -> Optional[Dict[str, Any]]:
     """RETURNS (Optional[Dict[str, Any]]): The first one in a section."""
-    if all(key in section.get(part, {}) for part in CNN for key in CNN[part]):
+    layers = {key: value for key, value in section.items() if isinstance(value, dict)}
+    if all(set(keys) <= layers.get(part, {}).keys() for part, keys in CNN.items()):
         return section
-    inner = (_find_cnn(v) for v in section.values() if isinstance(v, dict))
+    inner = (_find_cnn(layer) for layer in layers.values())
     return next((found for found in inner if found is not None), None)
 
 
