@@ -55,6 +55,12 @@ class Visit:
     def __exit__(self, *error):
         self.context.close()
 
+    def scroll_to(self, place):
+        """Scroll, and wait for what the page then does, with the next frame."""
+        place.scroll_into_view_if_needed()
+        frame = "requestAnimationFrame(() => setTimeout(done))"
+        self.run(f"() => new Promise((done) => {frame})")
+
     def run(self, code, *args):
         """What a JavaScript function returns."""
         return self.page.evaluate(code, *args)

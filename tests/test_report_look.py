@@ -142,10 +142,12 @@ def test_score_can_be_chosen(wide):
 
 def test_pointing_at_a_curve_shows_its_numbers(wide):
     chart = wide.page.locator("#pretraining .chart").nth(1)
-    chart.scroll_into_view_if_needed()
+    wide.scroll_to(chart)
     box = chart.bounding_box()
     wide.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 100)
-    text = wide.page.locator(".tip").inner_text()
+    tip = wide.page.locator(".tip")
+    tip.wait_for(state="visible")
+    text = tip.inner_text()
     assert re.search(r"words\s+[\d,]+\s+minutes\s+[\d.]+\s+forward\s+[\d.]+", text)
 
 
@@ -154,7 +156,7 @@ def test_pointing_at_a_use_shows_its_sentence(browser, report, touch):
     with Visit(browser, report, 360, touch=touch) as visit:
         place = f"{ENGLISH} figure:nth-of-type(2) .mark-symbol.role-mark path"
         tip = visit.page.locator(".tip")
-        visit.page.locator(place).first.scroll_into_view_if_needed()
+        visit.scroll_to(visit.page.locator(place).first)
         sentences = set()
         for point in visit.page.locator(place).all():
             box = point.bounding_box()
