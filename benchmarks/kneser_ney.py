@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spacy_elmo.bilm.files import read_vocab
-from spacy_elmo.pretrain.config import VocabSettings
+from spacy_elmo.bilm.formats.build import read_vocab
 from spacy_elmo.pretrain.corpus import Corpus
 from spacy_elmo.pretrain.perplexity import Perplexity, output_numbers
+from spacy_elmo.pretrain.pretrain_config import VocabSettings
 from spacy_elmo.pretrain.vocab import choose_words
 from spacy_elmo.pretrain.windows import turn_sentences
 

@@ -9,8 +9,8 @@ import spacy
 from spacy.training import Corpus
 
 from spacy_elmo.compare.jobs import score
-from spacy_elmo.compare.summary import find_metrics
-from spacy_elmo.component import Elmo
+from spacy_elmo.compare.rows import find_metrics
+from spacy_elmo.pipeline.component import Elmo
 
 
 def measure(pipeline: Path, bilm: str, data: Path) -> dict[str, dict[str, float]]:

@@ -9,8 +9,8 @@ from contextlib import ExitStack
 from typing import Any
 from unittest.mock import patch
 
-from spacy_elmo.bilm import training
-from spacy_elmo.bilm.lstm_function import LSTMFunction
+from spacy_elmo.bilm.training import step as training
+from spacy_elmo.bilm.training.lstm_backward import LSTMFunction
 from spacy_elmo.pretrain import trainer
 from spacy_elmo.pretrain.optimizers import Adagrad
 from spacy_elmo.pretrain.windows import Epochs, Feeder

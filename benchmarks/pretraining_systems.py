@@ -15,15 +15,15 @@ from plain_bilm import PlainBiLM, PlainTraining, character_ids
 from random_models import SIZES, cnn_flops, lstm_flops
 
 from spacy_elmo.bilm import BiLM, SoftmaxConfig
-from spacy_elmo.pretrain.config import (
+from spacy_elmo.pretrain.corpus import Corpus
+from spacy_elmo.pretrain.perplexity import output_numbers
+from spacy_elmo.pretrain.pretrain_config import (
     OptimizerSettings,
     Paths,
     PretrainConfig,
     TrainingSettings,
     VocabSettings,
 )
-from spacy_elmo.pretrain.corpus import Corpus
-from spacy_elmo.pretrain.perplexity import output_numbers
 from spacy_elmo.pretrain.ranks import Ranks
 from spacy_elmo.pretrain.trainer import Trainer
 from spacy_elmo.pretrain.vocab import choose_words

@@ -17,7 +17,7 @@ import spacy
 import srsly
 
 from spacy_elmo.analysis.features import unit
-from spacy_elmo.analysis.senses import context, rest_of_sentence
+from spacy_elmo.analysis.sense_map import context, rest_of_sentence
 
 ASSETS = Path(__file__).parents[1] / "assets"
 # Words between spaces and punctuation: the same in every language, nothing to install.

@@ -17,10 +17,10 @@ import numpy as np
 import spacy
 from spacy.tokens import Doc, Token
 
-from spacy_elmo.pretrain.config import load_config
+from spacy_elmo.pretrain.pretrain_config import load_config
 from spacy_elmo.pretrain.run import pretrain
-from spacy_elmo.pretrain.sentences import read_sentences
-from spacy_elmo.pretrain.tokenize import Splitter
+from spacy_elmo.text.sentences import read_sentences
+from spacy_elmo.text.tokenize import Splitter
 
 CONFIG = Path(__file__).parents[1] / "configs" / "pretrain_small.cfg"
 

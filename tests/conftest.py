@@ -1,82 +1,20 @@
 import copy
-import json
-import tempfile
-from pathlib import Path
-from typing import NamedTuple
 
-import h5py
 import numpy as np
 import pytest
 import torch
-from analysis import make_bilm, save
+from helpers.models import Pair, load_random
 from hypothesis import settings
-from reference import ReferenceBiLM, random_arrays, random_options
 
 from spacy_elmo.bilm import (
     BiLM,
     BiLMConfig,
     BytesConfig,
     LSTMConfig,
-    SourceError,
-    load_bilm,
 )
 
 settings.register_profile("no deadlines", deadline=None)  # no test asserts a time
 settings.load_profile("no deadlines")
-
-
-class Pair(NamedTuple):
-    """A biLM and the slow reference, of the same weights."""
-
-    bilm: BiLM
-    reference: ReferenceBiLM
-
-
-def write_files(folder: Path, options: dict, arrays: dict) -> None:
-    """The exchange format: options.json and weights.hdf5."""
-    (folder / "options.json").write_text(json.dumps(options))
-    with h5py.File(folder / "weights.hdf5", "w") as file:
-        for name, array in arrays.items():
-            file[name] = array
-
-
-def refusal(source):
-    """The file a source is refused for, and the one sentence that is said of it."""
-    with pytest.raises(SourceError) as caught:
-        load_bilm(source)
-    assert isinstance(caught.value, ValueError)
-    assert "\n" not in str(caught.value)
-    file, _, sentence = str(caught.value).partition(": ")
-    return file, sentence
-
-
-def load_random(
-    seed: int,
-    *,
-    n_rows: int = 261,
-    scale: float = 0.5,
-    lstm_projection: bool | None = None,
-    n_words: int | None = None,
-    **overrides,
-) -> Pair:
-    """A tiny random byte biLM, through the files a user would load.
-
-    n_rows: 262 puts a row for "no word" in front of the characters.
-    lstm_projection, n_words, scale: as for reference.random_arrays.
-    overrides: nested options that win over the random ones.
-    """
-    rng = np.random.default_rng(seed)
-    options = random_options(rng, **overrides)
-    arrays = random_arrays(
-        options, rng, scale, lstm_projection=lstm_projection, n_words=n_words
-    )
-    if n_rows == 262:
-        no_word = rng.normal(0, 1, (1, options["char_cnn"]["embedding"]["dim"]))
-        arrays["char_embed"] = np.concatenate([no_word, arrays["char_embed"]])
-        arrays["char_embed"] = arrays["char_embed"].astype(np.float32)
-    with tempfile.TemporaryDirectory() as folder:
-        write_files(Path(folder), options, arrays)
-        return Pair(load_bilm(folder), ReferenceBiLM(options, arrays))
 
 
 def pytest_addoption(parser):
@@ -110,7 +48,7 @@ def device(request, monkeypatch):
 
     Tests use the strict_device.Device that this gives and not numpy, so that both can
     run them. All other tests stay on the CPU, with the flag too."""
-    from strict_device import real_device, strict_device
+    from helpers.strict_device import real_device, strict_device
 
     with (
         real_device()
@@ -194,15 +132,3 @@ def sentences() -> list[list[str]]:
     vocab += ["", "<S>", "한국어", "x" * 70, "naïve"]
     lengths = [0, 1, 1, 24, 12, 12, *rng.integers(1, 25, 14)]
     return [[vocab[k] for k in rng.integers(0, len(vocab), n)] for n in lengths]
-
-
-@pytest.fixture
-def bilm() -> BiLM:
-    """A small random one. Some files have another of this name."""
-    return make_bilm()
-
-
-@pytest.fixture
-def source(bilm, tmp_path) -> Path:
-    """The folder of that one."""
-    return save(bilm, tmp_path / "bilm")

@@ -11,9 +11,9 @@ import srsly
 
 from ..bilm import BiLM
 from ..bilm.fingerprint import fingerprint
-from ..pretrain.sentences import read_sentences
-from ..pretrain.text import find_files, kind_of
-from ..pretrain.tokenize import Splitter
+from ..text.raw_text import find_files, kind_of
+from ..text.sentences import read_sentences
+from ..text.tokenize import Splitter
 from .features import (
     LayerWriter,
     Tell,

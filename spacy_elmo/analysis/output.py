@@ -5,7 +5,7 @@ from typing import Any, Dict
 
 import srsly
 
-from ..bilm.files import write_atomically
+from ..bilm.formats.build import write_atomically
 
 
 def write_json(path: Path, data: Dict[str, Any]) -> None:

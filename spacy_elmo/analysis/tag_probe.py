@@ -13,7 +13,7 @@ from ..bilm import BiLM
 from .features import LayerWriter, Tell, embed_stream, layer_names, read_layer, silent
 from .linear import fit
 from .static import static_vectors
-from .tagged import Tagged
+from .tagged_sentences import Tagged
 
 
 class Tokens:

@@ -10,8 +10,8 @@ from .config import (
 )
 from .encoders import Lexicon
 from .errors import SourceError
+from .formats.sources import load_bilm
 from .model import Batch, BiLM, Output
-from .sources import load_bilm
 from .state import State
 
 __all__ = [

@@ -12,9 +12,9 @@ from torch.nn.utils.rnn import PackedSequence
 from .config import CharsConfig
 from .devices import to_device
 from .encoders import Key, Lexicon, TokenEncoder, n_rows, row_width
+from .engines.packing import Packing
 from .errors import LexiconError
 from .layers import CharCNN
-from .packing import Packing
 
 BEGIN, END, UNKNOWN, PADDING = "<bos>", "<eos>", "<oov>", "<pad>"
 # The program that trained these models takes the two word boundaries for each other.

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from .encoders import WordEncoder
-from .packing import plan
+from .engines.packing import plan
 
 if TYPE_CHECKING:
     from .model import BiLM

@@ -12,9 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .convolution import convolve_max, same_end
 from .devices import to_device
-from .products import linear
+from .training.convolution import convolve_max, same_end
+from .training.matmul import linear
 
 
 def _new(*shape: int) -> nn.Parameter:

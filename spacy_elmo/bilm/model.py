@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from .config import BiLMConfig, LSTMConfig, WordsConfig
 from .devices import to_device
 from .encoders import Lexicon, WordEncoder, make_encoder
-from .inference import PRECISIONS, Runtime
+from .engines.runtime import PRECISIONS, Runtime
 from .layers import ProjectedLSTM
 from .softmax import make_softmax
 from .state import State
@@ -381,7 +381,7 @@ class BiLM(nn.Module):
 
         dtype (str): "float32", or for smaller files "float16" or "int8".
         """
-        from .native import save_native
+        from .formats.native import save_native
 
         save_native(self, Path(folder), dtype)
 

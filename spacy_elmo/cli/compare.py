@@ -6,8 +6,8 @@ from typer import Argument, Option
 from wasabi import msg
 
 from . import app
+from .arguments import GPU_ID
 from .pretrain import OVERRIDES, say
-from .reading import GPU_ID
 from .titles import TITLE
 
 ValueT = TypeVar("ValueT")
@@ -48,10 +48,10 @@ def compare_cli(
     from spacy.cli._util import parse_config_overrides
 
     from ..bilm.errors import SourceError
+    from ..compare.comparison import Comparison
     from ..compare.options import Options
     from ..compare.plan import Pair
-    from ..compare.run import Comparison
-    from .reading import device_of
+    from .arguments import device_of
 
     try:
         device_of(gpu_id)

@@ -36,7 +36,7 @@ def convert_cli(
     AllenNLP) and ELMoForManyLangs folders; writes native folders and HDF5.
     """
     from ..bilm.errors import SourceError
-    from ..bilm.sources import load_bilm, save_bilm
+    from ..bilm.formats.sources import load_bilm, save_bilm
 
     try:
         bilm = load_bilm(source)

@@ -6,7 +6,7 @@ from typer import Argument
 from wasabi import msg
 
 from . import app
-from .reading import GPU_ID, LANG, TOKENIZED, TOKENIZER
+from .arguments import GPU_ID, LANG, TOKENIZED, TOKENIZER
 
 
 @app.command("embed")
@@ -26,10 +26,10 @@ def embed_cli(
     from tqdm import tqdm
 
     from ..bilm.errors import SourceError
-    from ..dump import check_target, dump
+    from ..embedding.embed_file import check_target, dump
     from ..pretrain.corpus import tell_troubles
-    from ..pretrain.sentences import read_sentences
-    from .reading import load_on, splitter_for
+    from ..text.sentences import read_sentences
+    from .arguments import load_on, splitter_for
 
     troubles: Counter[str] = Counter()
     try:

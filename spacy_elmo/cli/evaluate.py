@@ -5,7 +5,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from . import app
-from .reading import GPU_ID, LANG, TOKENIZED, TOKENIZER
+from .arguments import GPU_ID, LANG, TOKENIZED, TOKENIZER
 
 
 @app.command("evaluate")
@@ -29,7 +29,7 @@ def evaluate_cli(
 
     from ..bilm.errors import SourceError
     from ..pretrain.measure import measure
-    from .reading import load_on, splitter_for
+    from .arguments import load_on, splitter_for
 
     try:
         bilm = load_on(gpu_id, source)

@@ -23,7 +23,7 @@ def info_cli(
     """Print the sizes of a biLM and what is known of its training, or of a pipeline
     also the weights s_j and gamma that each task has learned for the layers."""
     from ..bilm.errors import SourceError
-    from ..bilm.sources import load_bilm
+    from ..bilm.formats.sources import load_bilm
 
     if is_pipeline(source):
         import spacy
@@ -71,9 +71,9 @@ def print_bilm(title: str, bilm: "BiLM") -> None:
 
 
 def print_pipeline(title: str, nlp: "Language") -> None:
-    from ..component import Elmo
-    from ..elmo_model import get_shim
-    from ..mix import find_mixes
+    from ..layers.elmo_model import get_shim
+    from ..layers.mix import find_mixes
+    from ..pipeline.component import Elmo
 
     components = [(n, pipe) for n, pipe in nlp.components if isinstance(pipe, Elmo)]
     mixes = list(find_mixes(nlp))

@@ -6,7 +6,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from . import app
-from .reading import GPU_ID, LANG, TOKENIZED, TOKENIZER
+from .arguments import GPU_ID, LANG, TOKENIZED, TOKENIZER
 from .titles import TITLE
 
 CONTEXT = 10  # words printed on either side
@@ -67,7 +67,7 @@ def neighbors_cli(
     from ..analysis.features import layer_names
     from ..analysis.index import build_index, index_key, open_index
     from ..analysis.nearest import need_usearch
-    from ..analysis.neighbors import (
+    from ..analysis.nearest_contexts import (
         choose_layers,
         find_neighbors,
         make_query,
@@ -78,7 +78,7 @@ def neighbors_cli(
     from ..analysis.output import write_json
     from ..analysis.static import load_static
     from ..bilm.errors import SourceError
-    from .reading import load_on, splitter_for
+    from .arguments import load_on, splitter_for
 
     try:
         marked = [] if query_file is None else read_queries(query_file)

@@ -38,8 +38,8 @@ def prepare_cli(
     {"text", "label"}) or .spacy. Files named by options take the place of those in
     SOURCE.
     """
-    from ..data.parts import find_parts
-    from ..data.prepare import prepare
+    from ..gold.parts import find_parts
+    from ..gold.preparation import prepare
 
     if len(paths) > 2 or (len(paths) == 1 and not train):
         msg.fail("Expected SOURCE and OUTPUT, or --train FILE and OUTPUT", exits=1)

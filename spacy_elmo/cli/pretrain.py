@@ -5,7 +5,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from . import app
-from .reading import GPU_ID
+from .arguments import GPU_ID
 
 OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 
@@ -31,10 +31,10 @@ def pretrain_cli(
     from spacy.cli._util import parse_config_overrides
 
     from ..bilm.errors import SourceError
-    from ..pretrain.config import load_config
+    from ..pretrain.pretrain_config import load_config
     from ..pretrain.ranks import choose_gpu
     from ..pretrain.run import pretrain
-    from .reading import device_of
+    from .arguments import device_of
 
     try:
         device = device_of(choose_gpu(gpu_id, os.environ))

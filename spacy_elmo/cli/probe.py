@@ -6,7 +6,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from . import app
-from .reading import GPU_ID
+from .arguments import GPU_ID
 from .titles import TITLE
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def probe_cli(
     from ..analysis.output import write_json
     from ..analysis.static import load_static
     from ..bilm.errors import SourceError
-    from .reading import load_on
+    from .arguments import load_on
 
     if dev is not None and (str(dev) == "-" or dev == train):
         dev = None
@@ -108,7 +108,7 @@ def tags(
     tell: "Tell",
 ) -> List[Dict[str, Any]]:
     from ..analysis.tag_probe import probe_tags
-    from ..analysis.tagged import read_tagged
+    from ..analysis.tagged_sentences import read_tagged
 
     if dev is None:
         raise ValueError("tags need a DEV other than TRAIN; expected a second file")

@@ -5,7 +5,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from . import app
-from .reading import GPU_ID, LANG, TOKENIZER
+from .arguments import GPU_ID, LANG, TOKENIZER
 from .titles import TITLE
 
 
@@ -29,9 +29,9 @@ def senses_cli(
     the word itself.
     """
     from ..analysis.output import write_json
-    from ..analysis.senses import map_senses, read_occurrences
+    from ..analysis.sense_map import map_senses, read_occurrences
     from ..bilm.errors import SourceError
-    from .reading import load_on, splitter_for
+    from .arguments import load_on, splitter_for
 
     try:
         occurrences = read_occurrences(path)

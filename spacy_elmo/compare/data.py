@@ -8,7 +8,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.training.corpus import walk_corpus
 from spacy.vocab import Vocab
 
-from ..bilm.files import write_atomically
+from ..bilm.formats.build import write_atomically
 
 SEED = 0  # the parts are the same for all variants and seeds
 

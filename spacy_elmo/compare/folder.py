@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterable, Optional
 import srsly
 
 from ..analysis.output import write_json
-from ..bilm.files import write_atomically
+from ..bilm.formats.build import write_atomically
 from .plan import Run
 
 

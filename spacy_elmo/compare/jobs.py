@@ -15,9 +15,9 @@ from spacy.training.loop import train
 from spacy.util import load_model_from_config, registry, resolve_dot_names
 from thinc.api import Config
 
-from ..component import Elmo
-from ..elmo_model import get_shim
-from ..mix import find_mixes
+from ..layers.elmo_model import get_shim
+from ..layers.mix import find_mixes
+from ..pipeline.component import Elmo
 
 ROUNDS = 5
 MAX_WORDS = 10_000  # of the texts that speed is measured on

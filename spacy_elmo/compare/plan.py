@@ -10,9 +10,9 @@ from typing import Any, Dict, List, NamedTuple, Sequence
 from spacy.util import load_model_from_config
 from thinc.api import Config, ConfigValidationError
 
-from ..component import Elmo
-from ..data.digest import digest_of
-from ..elmo_model import get_shim
+from ..layers.elmo_model import get_shim
+from ..pipeline.component import Elmo
+from ..project.digest import digest_of
 from .variants import SETTINGS, VECTORS, Variant, make_whole
 
 # What changes no score.

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from safetensors.torch import load_file
 from torch import Tensor
 
-from ..bilm.files import save_tensors
+from ..bilm.formats.build import save_tensors
 from .folders import replace_folder, restore_folder
 
 FACTS = "facts.json"

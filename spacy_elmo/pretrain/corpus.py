@@ -9,10 +9,10 @@ from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
+from ..text.raw_text import find_files
+from ..text.sentences import read_sentences
+from ..text.tokenize import Splitter, make_chunks, split_all
 from .corpus_writer import COUNTS, PARTS, VERSION, WORDS, CorpusWriter
-from .sentences import read_sentences
-from .text import find_files
-from .tokenize import Splitter, make_chunks, split_all
 
 META = "corpus.json"
 FILES: Tuple[str, ...] = (META, WORDS, COUNTS)

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Callable, Sequence
 
 from ..bilm import BiLM
+from ..text.tokenize import Splitter
 from .corpus import Corpus, build_corpus, tell_troubles
 from .perplexity import Perplexity, evaluate, output_numbers
-from .tokenize import Splitter
 from .windows import Feeder
 
 

@@ -6,8 +6,8 @@ from typing import Dict, Optional, Union
 import torch
 from torch import Tensor
 
-from ..bilm.softmax_gradients import Gradient, RowGradient
-from .config import OptimizerSettings
+from ..bilm.training.softmax_backward import Gradient, RowGradient
+from .pretrain_config import OptimizerSettings
 
 
 class Adagrad:

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from ..bilm import BiLM
-from ..bilm.lstm_function import run_layer
-from ..bilm.packing import plan
+from ..bilm.engines.packing import plan
+from ..bilm.engines.threads import side_by_side
 from ..bilm.state import State
-from ..bilm.threads import side_by_side
+from ..bilm.training.lstm_backward import run_layer
 from .corpus import Stream
 from .ranks import Ranks
 from .windows import Feeder, Numbers, turn_sentences

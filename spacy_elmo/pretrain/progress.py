@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 from typing import Any, Callable, Dict, Optional
 
-from .config import PretrainConfig
 from .perplexity import Perplexity
+from .pretrain_config import PretrainConfig
 from .trainer import Progress, StepReport
 
 LOG_EVERY = 20  # steps

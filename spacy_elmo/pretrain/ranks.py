@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from ..bilm.softmax_gradients import Gradient, RowGradient, merge_rows
+from ..bilm.training.softmax_backward import Gradient, RowGradient, merge_rows
 
 # The first process may need days for the text while the others wait.
 TIMEOUT = timedelta(days=30)

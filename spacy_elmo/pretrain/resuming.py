@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Tuple
 from torch import Tensor
 
 from ..bilm import BiLM
-from .config import TrainingSettings
+from .pretrain_config import TrainingSettings
 
 Facts = Dict[str, Any]
 

@@ -8,16 +8,16 @@ from typing import Any, Callable, Dict, List, Optional, Union
 
 import torch
 
+from ..text.raw_text import find_files
+from ..text.tokenize import Splitter
 from .checkpoints import Checkpoints
-from .config import PretrainConfig, Texts
 from .corpus import Corpus, build_corpus, tell_troubles
 from .folders import restore_folder
 from .perplexity import Perplexity, output_numbers
+from .pretrain_config import PretrainConfig, Texts
 from .progress import Console, JsonLog
 from .ranks import Ranks
 from .spacy_logger import SpacyLogger, find_logger
-from .text import find_files
-from .tokenize import Splitter
 from .trainer import Progress, StepReport, Trainer
 from .vocab import given_words, load_source, make_bilm
 

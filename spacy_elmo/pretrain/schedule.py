@@ -2,7 +2,7 @@
 
 import math
 
-from .config import ScheduleSettings
+from .pretrain_config import ScheduleSettings
 
 
 def schedule(settings: ScheduleSettings, step: int, share: float) -> float:

@@ -6,8 +6,8 @@ from typing import Any, Callable, Dict, List, Tuple
 import spacy
 from spacy import registry
 
-from .config import PretrainConfig
 from .perplexity import Perplexity
+from .pretrain_config import PretrainConfig
 from .trainer import Progress, StepReport
 
 

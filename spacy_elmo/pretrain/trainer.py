@@ -12,17 +12,17 @@ import torch
 from torch import Tensor
 
 from ..bilm import BiLM
-from ..bilm.softmax_gradients import Gradient, add_gradients
 from ..bilm.state import State
-from ..bilm.training import Dropout, train_step
+from ..bilm.training.softmax_backward import Gradient, add_gradients
+from ..bilm.training.step import Dropout, train_step
 from .checkpoints import Checkpoints
-from .config import PretrainConfig
 from .corpus import Corpus
 from .folders import replace_folder
 from .loss_scale import LossScaler
 from .memory import keep_memory
 from .optimizers import clip_by_norm, make_optimizer
 from .perplexity import Perplexity, evaluate, output_numbers
+from .pretrain_config import PretrainConfig
 from .ranks import Ranks
 from .resuming import check_fit, describe_run, find_place
 from .schedule import schedule

@@ -8,11 +8,11 @@ import torch
 
 from ..bilm import BiLM, SoftmaxConfig, load_bilm
 from ..bilm.encoders import WordEncoder
-from ..bilm.files import read_vocab
-from ..bilm.growth import grow
+from ..bilm.formats.build import read_vocab
 from ..bilm.softmax import FullSoftmax, make_softmax
-from .config import PretrainConfig, VocabSettings
+from ..bilm.training.grow import grow
 from .corpus import Corpus
+from .pretrain_config import PretrainConfig, VocabSettings
 
 FULL_UP_TO = 30_000  # words; sampling does not pay below
 

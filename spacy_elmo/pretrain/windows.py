@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from ..bilm import BiLM
-from ..bilm.training import Window
+from ..bilm.training.step import Window
 from .corpus import Stream
 
 GROUP = 128  # words of like length that go through the character CNN together

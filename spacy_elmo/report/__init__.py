@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import List
 
-from .find import find_results
+from .load import find_results
 from .page import make_page
 
 

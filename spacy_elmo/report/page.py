@@ -9,11 +9,11 @@ from markupsafe import Markup
 
 from ..about import __version__
 from .charts import CONFIG, Spec
-from .comparison import compare
 from .figures import Figure, Group, Table, language_of
-from .find import Results
-from .layers import probe
+from .load import Results
+from .probes import probe
 from .summary import summary
+from .tasks import compare
 from .training import perplexities, pretraining
 from .words import neighbors, senses
 

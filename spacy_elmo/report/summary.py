@@ -4,10 +4,10 @@ import math
 from statistics import fmean
 from typing import Dict, List, NamedTuple
 
-from .comparison import metric_label
+from ..results import Variant
 from .figures import layer_label, percent, perplexity
-from .find import Results
-from .layouts import Variant
+from .load import Results
+from .tasks import metric_label
 from .words import best_layer, mean_accuracies
 
 

@@ -3,10 +3,10 @@
 from statistics import fmean
 from typing import Any, Dict, List, Optional, Sequence, Tuple, TypeVar, Union
 
+from ..results import Evaluation, Log, Perplexity, Step
 from .charts import Rows, finite
 from .figures import Cell, Choice, Figure, Group, Table, number, percent, perplexity
-from .find import Found, Results
-from .layouts import Evaluation, Log, Perplexity, Step
+from .load import Found, Results
 from .xy_charts import curves
 
 MAX_POINTS = 200

@@ -3,6 +3,14 @@
 from statistics import fmean
 from typing import Any, Dict, List, NamedTuple, Sequence
 
+from ..results import (
+    InContext,
+    Neighbors,
+    NeighborsOfLayer,
+    Senses,
+    SenseWord,
+    StaticNeighbor,
+)
 from .charts import Rows
 from .figures import (
     Cell,
@@ -15,15 +23,7 @@ from .figures import (
     mark_token,
     percent,
 )
-from .find import Found
-from .layouts import (
-    InContext,
-    Neighbors,
-    NeighborsOfLayer,
-    Senses,
-    SenseWord,
-    StaticNeighbor,
-)
+from .load import Found
 from .xy_charts import scatter
 
 

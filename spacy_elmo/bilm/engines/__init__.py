@@ -1,0 +1,1 @@
+"""Computes layers for use, without gradients: packed weights, cached words, int8."""

@@ -1,0 +1,283 @@
+"""Inference on a CPU: the same function as the differentiable model, without a graph,
+on weights laid out for the purpose. Float32 is exact up to the order of sums."""
+
+from functools import partial
+from typing import Iterable, List, Optional, Sequence, cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..encoders import ByteEncoder, TokenEncoder
+from ..layers import CharCNN, Highway, ProjectedLSTM
+from ..state import State
+from ..training.matmul import product
+from .kernels import Kernel, fast_kernel, gate_scale, padded_rows
+from .one_sentence import SINGLE_STEPS, PairedLSTM
+from .packing import Packing
+from .threads import side_by_side
+
+# Multiplications a step, below which two threads only wait for each other. A layer with
+# fewer weights is small: one sentence is run by both directions together.
+PARALLEL_FROM = 2**22
+# Windows of characters that are one product. Of more, the maximum is taken on the way.
+FEW_WINDOWS = 512
+
+
+class FastCNN:
+    """A character CNN with all filters in one product.
+
+    pack (bool): Whether to have the highways' weights packed, which is a copy.
+    """
+
+    def __init__(self, cnn: CharCNN, *, pack: bool) -> None:
+        char_dim = cnn.embedding.shape[1]
+        weight = cnn.embedding.new_zeros(cnn.widest * char_dim, cnn.n_features)
+        start = 0
+        for (width, number), part in zip(cnn.filters, cnn.weights):
+            weight[: width * char_dim, start : start + number] = part
+            start += number
+        self.cnn = cnn
+        self.embedding = cnn.embedding.detach()
+        self.windows = fast_kernel(weight)
+        self.bias = torch.cat(list(cnn.biases))
+        self.highways = []
+        for highway in cast(Iterable[Highway], cnn.highways):
+            weight, bias = highway.weight.detach(), highway.bias.detach()
+            kernel = fast_kernel(weight, bias) if pack else _unpacked(weight, bias)
+            self.highways.append(kernel)
+
+    def __call__(self, ids: Tensor, max_chars: int) -> Tensor:
+        widest = self.cnn.widest
+        n_words, length = ids.shape
+        if length == max_chars and widest > 1:
+            # Narrow filters have windows here where the widest has none.
+            x = torch.cat([self.cnn.convolve(part) for part in ids.split(32)])
+        else:
+            x = self.cnn.activation(self.convolve(ids).add_(self.bias))
+        # Of few different numbers of rows, as the packed ones do it by themselves.
+        x = F.pad(x, (0, 0, 0, padded_rows(n_words) - n_words))
+        for highway in self.highways:
+            transform, gate = highway(x).chunk(2, dim=1)
+            x = torch.lerp(x, transform.relu_(), gate.sigmoid_())
+        return x[:n_words]
+
+    def convolve(self, ids: Tensor) -> Tensor:
+        """RETURNS (Tensor): The maxima over all windows, (n_words, n_features)."""
+        widest = self.cnn.widest
+        n_words, length = ids.shape
+        chars = self.embedding[ids]  # (n_words, length, char_dim)
+        n_windows = length - widest + 1
+        shifted = [chars[:, k : k + widest].flatten(1) for k in range(n_windows)]
+        if n_words * n_windows <= FEW_WINDOWS:
+            found = self.windows(torch.cat(shifted))
+            return found.view(n_windows, n_words, -1).amax(0)
+        best = self.windows(shifted[0])
+        for window in shifted[1:]:
+            torch.maximum(best, self.windows(window), out=best)
+        return best
+
+
+def _identity(x: Tensor) -> Tensor:
+    return x
+
+
+def _unpacked(weight: Tensor, bias: Tensor) -> Kernel:
+    return partial(product, weight=weight, bias=bias)
+
+
+class FastEncoder:
+    """Ids to word vectors; only a CNN over bytes has a way of its own.
+
+    small_lstms (bool): Whether computing words is most of the work.
+    """
+
+    def __init__(self, encoder: TokenEncoder, *, small_lstms: bool) -> None:
+        self.encoder = encoder
+        self.cnn = None
+        self.project: Kernel = _identity
+        if isinstance(encoder, ByteEncoder):
+            self.cnn = FastCNN(encoder.cnn, pack=small_lstms)
+            last = encoder.projection
+            if last is not None:
+                self.project = fast_kernel(last.weight.detach(), last.bias.detach())
+
+    def __call__(self, ids: Tensor) -> Tensor:
+        if self.cnn is None:
+            return self.encoder(ids)
+        return self.project(self.cnn(ids, self.encoder.max_chars))  # type: ignore[arg-type]
+
+
+class FastLSTM:
+    """One layer of one direction over a packed batch."""
+
+    def __init__(self, layer: ProjectedLSTM) -> None:
+        self.n_in = layer.n_in
+        self.dim = layer.dim
+        self.cell_clip = layer.cell_clip
+        self.proj_clip = layer.proj_clip
+        self.weight = layer.weight.detach()
+        self.bias = layer.bias.detach().clone()
+        self.bias[2 * self.dim : 3 * self.dim] += layer.forget_bias
+        self.projection = None
+        self.project: Kernel = _identity
+        self._down: Optional[Tensor] = None
+        self.gates = self.make_kernel(
+            self.weight, self.bias, scale=gate_scale(self.bias), sigmoid=True
+        )
+        if layer.projection is not None:
+            self.projection = layer.projection.detach()
+            self.project = self.make_kernel(self.projection, limit=layer.proj_clip)
+
+    make_kernel = staticmethod(fast_kernel)
+
+    def run(self, x: Tensor, active: Sequence[int], h: Tensor, c: Tensor) -> Tensor:
+        """x (Tensor): Packed inputs, (n_tokens, n_in).
+        active (Sequence[int]): The number of rows at each step.
+        h, c (Tensor): The states (n_rows, proj) and (n_rows, dim), updated in place.
+        RETURNS (Tensor): Packed outputs, (n_tokens, proj).
+        """
+        out = x.new_empty(len(x), h.shape[1])
+        # Room for [x ; h] of each step: one product does both halves.
+        joined = torch.cat([x, out], 1)
+        start = 0
+        for n in active:
+            if n == 1:
+                rest = zip(
+                    x[start:].split(SINGLE_STEPS), out[start:].split(SINGLE_STEPS)
+                )
+                for some_x, some_out in rest:
+                    self.run_single(some_x, some_out, h[0], c[0])
+                break
+            rows = joined[start : start + n]
+            rows[:, self.n_in :] = h[:n]
+            h[:n] = self.project(self.cell(self.gates(rows), c[:n]))
+            out[start : start + n] = h[:n]
+            start += n
+        return out
+
+    def cell(self, gates: Tensor, c: Tensor) -> Tensor:
+        """gates (Tensor): sigmoid(i), sigmoid(2 * candidate), sigmoid(f), sigmoid(o),
+            (n, 4 * dim).
+        c (Tensor): (n, dim), updated in place.
+        RETURNS (Tensor): o * tanh(c), (n, dim).
+        """
+        i, candidate, f, o = gates.chunk(4, 1)
+        c.mul_(f).addcmul_(i, candidate, value=2).sub_(i)
+        if self.cell_clip is not None:
+            c.clamp_(-self.cell_clip, self.cell_clip)
+        return (c * 2).sigmoid_().mul_(2).sub_(1).mul_(o)
+
+    @property
+    def down(self) -> Optional[Tensor]:
+        """The projection as (proj, dim), whose rows are read faster one by one."""
+        if self._down is None and self.projection is not None:
+            self._down = self.projection.t().contiguous()
+        return self._down
+
+    def run_single(self, x: Tensor, out: Tensor, h: Tensor, c: Tensor) -> None:
+        """Steps of one sentence: x (n, n_in), out (n, proj), h (proj,), c (dim,).
+
+        A step alone is bound by reading its weights, so the inputs' half of them is
+        read once for all steps; and at small sizes by the number of calls, so there
+        are as few as can be.
+        """
+        gates = product(x, self.weight[: self.n_in], self.bias)  # (n, 4 * dim)
+        recurrent = self.weight[self.n_in :].t()
+        down = self.down
+        i, candidate = gates[:, : 2 * self.dim].split(self.dim, 1)
+        f, o = gates[:, 2 * self.dim :].split(self.dim, 1)
+        parts = (gates, i, candidate, gates[:, 2 * self.dim :], f, o, out)
+        last = h
+        for row, i, candidate, fo, f, o, new in zip(
+            *(part.unbind(0) for part in parts)
+        ):
+            row.addmv_(recurrent, last)
+            fo.sigmoid_()
+            c.mul_(f).addcmul_(i.sigmoid_(), candidate.tanh_())
+            if self.cell_clip is not None:
+                c.clamp_(-self.cell_clip, self.cell_clip)
+            if down is None:
+                torch.mul(torch.tanh(c), o, out=new)
+            else:
+                torch.mv(down, torch.tanh(c).mul_(o), out=new)
+                if self.proj_clip is not None:
+                    new.clamp_(-self.proj_clip, self.proj_clip)
+            last = new
+        h.copy_(last)
+
+
+class Engine:
+    """Both directions on packed weights."""
+
+    lstm_type = FastLSTM
+    can_pair = True
+
+    def __init__(
+        self,
+        encoder: TokenEncoder,
+        directions: Sequence[Sequence[ProjectedLSTM]],
+        skip_connections: bool,
+    ) -> None:
+        small = directions[0][0].weight.numel() < PARALLEL_FROM
+        self.encode = FastEncoder(encoder, small_lstms=small)
+        self.layers = list(zip(*directions))
+        self.directions = [
+            [self.lstm_type(layer) for layer in layers] for layers in directions
+        ]
+        self.skip_connections = skip_connections
+        self._paired: Optional[List[PairedLSTM]] = None
+
+    @property
+    def paired(self) -> List[PairedLSTM]:
+        if self._paired is None:
+            self._paired = [PairedLSTM(*pair) for pair in self.layers]
+        return self._paired
+
+    def run(
+        self, table: Tensor, index: Tensor, packing: Packing, state: State
+    ) -> Tensor:
+        """Run a batch of sentences.
+
+        table (Tensor): Word vectors, (n_words, proj).
+        index (Tensor): The row of each token, sentence after sentence, (n_tokens,).
+        packing (Packing): Their layout.
+        state (State): A row a sentence, in the packing's order; updated in place.
+        RETURNS (Tensor): All layers, (n_tokens, n_layers + 1, 2 * proj), the tokens
+            sentence after sentence.
+        """
+        size = packing.active[0] * self.directions[0][0].weight.numel()
+        if packing.active[0] == 1 and size < PARALLEL_FROM and self.can_pair:
+            return self.run_single(table, index, state)
+        proj = table.shape[1]
+        n_layers = len(self.directions[0])
+        out = table.new_empty(len(index), n_layers + 1, 2 * proj)
+
+        def run_direction(d: int) -> None:
+            with torch.no_grad():
+                half = out[:, :, d * proj : (d + 1) * proj]
+                half[:, 0] = table[index]
+                order = packing.order[d]
+                x = table[index[order]]  # (n_tokens, proj), packed
+                for j, layer in enumerate(self.directions[d]):
+                    y = layer.run(x, packing.active, state.h[d, j], state.c[d, j])
+                    if j and self.skip_connections:
+                        y += x
+                    half[order, j + 1] = y
+                    x = y
+
+        tasks = [partial(run_direction, d) for d in (0, 1)]
+        side_by_side(tasks, parallel=size >= PARALLEL_FROM)
+        return out
+
+    def run_single(self, table: Tensor, index: Tensor, state: State) -> Tensor:
+        """Run one sentence: as `run`, both directions together."""
+        with torch.no_grad():
+            x = table[torch.stack([index, index.flip(0)])]  # (2, n_tokens, proj)
+            layers = [x]
+            for j, layer in enumerate(self.paired):
+                y = layer.run(x, state.h[:, j, 0], state.c[:, j, 0])
+                x = x + y if j and self.skip_connections else y
+                layers.append(x)
+            forward, backward = torch.stack(layers, 2)  # (n_tokens, n_layers + 1, ..)
+            return torch.cat([forward, backward.flip(0)], 2)

@@ -1,0 +1,69 @@
+"""One sentence at a time, where an LSTM is so small that calling a step takes as long
+as computing it: both directions take their steps together."""
+
+from typing import Optional
+
+import torch
+from torch import Tensor
+
+from ..layers import ProjectedLSTM
+from .kernels import fast_kernel, gate_scale
+
+# Steps of a lone sentence whose gates are computed at a time, to bound the memory.
+SINGLE_STEPS = 256
+
+
+class PairedLSTM:
+    """A layer of both directions, with weights of its own: a copy, side by side."""
+
+    def __init__(self, forward: ProjectedLSTM, backward: ProjectedLSTM) -> None:
+        pair = (forward, backward)
+        dim = forward.dim
+        self.dim = dim
+        self.cell_clip = forward.cell_clip
+        self.proj_clip = forward.proj_clip
+        weight = torch.stack([layer.weight.detach() for layer in pair])
+        bias = torch.stack([layer.bias.detach() for layer in pair])
+        bias[:, 2 * dim : 3 * dim] += forward.forget_bias
+        scale = gate_scale(bias[0])
+        weight *= scale
+        bias *= scale
+        n_in = forward.n_in
+        self.inputs = [fast_kernel(w[:n_in], b) for w, b in zip(weight, bias)]
+        self.recurrent = weight[:, n_in:].contiguous()  # (2, proj, 4 * dim)
+        self.projection: Optional[Tensor] = None
+        if forward.projection is not None:
+            self.projection = torch.stack(
+                [layer.projection.detach() for layer in pair]  # type: ignore[union-attr]
+            )
+
+    def run(self, x: Tensor, h: Tensor, c: Tensor) -> Tensor:
+        """x (Tensor): What each direction reads, in its order, (2, n_tokens, n_in).
+        h, c (Tensor): States, (2, proj) and (2, dim), updated in place.
+        RETURNS (Tensor): (2, n_tokens, proj).
+        """
+        out = x.new_empty(x.shape[1], 2, 1, h.shape[1])
+        last, cell = h[:, None].clone(), c[:, None].clone()
+        for some_x, some_out in zip(x.split(SINGLE_STEPS, 1), out.split(SINGLE_STEPS)):
+            last = self._steps(some_x, some_out, last, cell)
+        h.copy_(last[:, 0])
+        c.copy_(cell[:, 0])
+        return out[:, :, 0].transpose(0, 1)
+
+    def _steps(self, x: Tensor, out: Tensor, last: Tensor, c: Tensor) -> Tensor:
+        products = [kernel(rows) for kernel, rows in zip(self.inputs, x)]
+        gates = torch.stack(products, 1)[:, :, None]  # (n, 2, 1, 4 * dim)
+        parts = (gates, *gates.split(self.dim, 3), out)
+        for row, i, candidate, f, o, new in zip(*(part.unbind(0) for part in parts)):
+            row.baddbmm_(last, self.recurrent).sigmoid_()
+            c.mul_(f).addcmul_(i, candidate, value=2).sub_(i)
+            if self.cell_clip is not None:
+                c.clamp_(-self.cell_clip, self.cell_clip)
+            if self.projection is None:
+                torch.mul(torch.tanh(c), o, out=new)
+            else:
+                torch.bmm(torch.tanh(c).mul_(o), self.projection, out=new)
+                if self.proj_clip is not None:
+                    new.clamp_(-self.proj_clip, self.proj_clip)
+            last = new
+        return last

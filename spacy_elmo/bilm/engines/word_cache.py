@@ -1,0 +1,97 @@
+"""Vectors of distinct words: computed once, kept up to a limit."""
+
+import threading
+from typing import Callable, Dict, List, Sequence, Tuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..devices import to_device
+from ..encoders import Key, TokenEncoder
+
+CHUNK = 512  # words encoded at a time: enough for a good GEMM, little memory
+
+
+class WordCache:
+    """The vectors x_k of the words seen lately. Whoever owns it drops it when weights
+    change.
+
+    A call either finds a word here or adds it; when there is no room for all words of
+    a call the cache starts anew with them, and a call with more distinct words than
+    the limit passes it by. So the same call twice gives the same bits.
+    """
+
+    def __init__(
+        self,
+        encoder: TokenEncoder,
+        compute: Callable[[Tensor], Tensor],
+        max_words: int,
+    ) -> None:
+        self.encoder = encoder
+        self.compute = compute
+        self.max_words = max_words
+        self._lock = threading.Lock()
+        self._rows: Dict[Key, int] = {}
+        self._table = torch.empty(0, encoder.output_dim)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._rows = {}
+
+    def lookup(self, sentences: Sequence[List[Key]]) -> Tuple[Tensor, List[np.ndarray]]:
+        """sentences (Sequence[List[Key]]): The keys of each sentence.
+        RETURNS (Tuple): A table of vectors (n, output_dim) and, for each sentence, the
+            rows of its tokens.
+        """
+        distinct = dict.fromkeys(key for keys in sentences for key in keys)
+        if len(distinct) > self.max_words:
+            rows = {key: row for row, key in enumerate(distinct)}
+            table = self._compute(list(distinct))
+        else:
+            with self._lock:
+                self._add(list(distinct))
+                rows, table = self._rows, self._table
+        index = [
+            np.fromiter(map(rows.__getitem__, keys), np.int64, len(keys))
+            for keys in sentences
+        ]
+        return table, index
+
+    def _add(self, distinct: List[Key]) -> None:
+        # Another thread may read both: rows are added to them or all replaced, but none
+        # is changed.
+        new = [key for key in distinct if key not in self._rows]
+        if len(self._rows) + len(new) > self.max_words:
+            new = distinct
+            self._rows = {}
+        if not new:
+            return
+        vectors = self._compute(new)
+        used = len(self._rows)
+        needed = used + len(new)
+        if needed > len(self._table) or not used:
+            room = min(self.max_words, max(needed, 2 * used))
+            table = vectors.new_empty(room, vectors.shape[1])
+            if used:
+                table[:used] = self._table[:used]
+            self._table = table
+        self._table[used:needed] = vectors
+        self._rows.update(zip(new, range(used, needed)))
+
+    def _compute(self, keys: List[Key]) -> Tensor:
+        """Words of like length go together, so that short ones stay short."""
+        cost = np.array([self.encoder.cost(key) for key in keys])
+        order = np.argsort(cost, kind="stable")
+        out = None
+        for start in range(0, len(order), CHUNK):
+            chosen = order[start : start + CHUNK]
+            vectors = self.compute(self.encoder.encode([keys[k] for k in chosen]))
+            if out is None:
+                out = vectors.new_empty(len(keys), vectors.shape[1])
+            out[to_device(chosen, out.device)] = vectors
+        assert out is not None
+        return out

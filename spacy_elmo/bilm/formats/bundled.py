@@ -1,0 +1,34 @@
+"""The biLMs that come with the package."""
+
+import warnings
+from pathlib import Path
+from typing import List, Optional
+
+FOLDER = Path(__file__).parents[2] / "bundled"
+LANGUAGES = {"en": "en_elmo_sm", "ko": "ko_elmo_sm"}
+
+
+def bundled_names() -> List[str]:
+    """RETURNS (List[str]): What can be named instead of a path to a biLM."""
+    return sorted(LANGUAGES.values())
+
+
+def find_bundled(name: str) -> Optional[Path]:
+    """RETURNS (Optional[Path]): The folder of the bundled biLM of that name."""
+    return FOLDER / name if name in LANGUAGES.values() else None
+
+
+def bundled_for(lang: str) -> str:
+    """RETURNS (str): The name of the bundled biLM for a pipeline's language; the
+    English one, with a warning, for a language that has none."""
+    if lang not in LANGUAGES:
+        warnings.warn(
+            f"elmo: no biLM was given and none for '{lang}' comes with spacy-elmo, so "
+            f"the English one ({LANGUAGES['en']}) is used, which knows little of other "
+            "languages; pretrain your own with 'python -m spacy elmo pretrain' and "
+            "name it with the setting 'bilm'",
+            UserWarning,
+            stacklevel=2,
+        )
+        lang = "en"
+    return LANGUAGES[lang]

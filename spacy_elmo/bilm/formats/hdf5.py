@@ -1,0 +1,327 @@
+"""The exchange format of bilm-tf and AllenNLP: options.json beside weights.hdf5."""
+
+import json
+import warnings
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+import torch
+from torch import Tensor
+
+from ..config import BiLMConfig, BytesConfig, LSTMConfig, SoftmaxConfig
+from ..errors import SourceError
+from ..model import BiLM
+from .build import (
+    check_shape,
+    construct,
+    read_json,
+    read_vocab,
+    write_atomically,
+    write_vocab,
+)
+
+OPTIONS, WEIGHTS, VOCAB = "options.json", "weights.hdf5", "vocab.txt"
+PROJECTION = "CNN_proj/W_proj"
+SOFTMAX = "softmax/W"
+
+
+def find_hdf5(source: Path) -> Optional[Tuple[Path, Path]]:
+    """The options and weights that a folder holds, or that a file of either kind has
+    beside it, under plain names or with a common beginning.
+
+    RETURNS (Optional[Tuple[Path, Path]]): options and weights; None if there are none.
+    """
+    folder = source if source.is_dir() else source.parent
+    if source.is_dir() or source.name == OPTIONS:
+        weights = _weights_in(folder)
+    elif source.name.endswith(OPTIONS):
+        weights = [source.with_name(_swap(source.name, OPTIONS, WEIGHTS))]
+    else:
+        weights = [source] if source.suffix == ".hdf5" else []
+    if not weights and source.is_file() and source.name == OPTIONS:
+        weights = [folder / WEIGHTS]
+    if not weights:
+        return None
+    if len(weights) > 1:
+        names = ", ".join(path.name for path in weights)
+        raise SourceError(f"{folder}: found {names}; expected one, so name the file")
+    options = folder / OPTIONS
+    if weights[0].name.endswith(WEIGHTS):
+        options = weights[0].with_name(_swap(weights[0].name, WEIGHTS, OPTIONS))
+    for path in (options, weights[0]):
+        if not path.is_file():
+            raise SourceError(f"{path}: no such file; expected it beside its pair")
+    return options, weights[0]
+
+
+def _weights_in(folder: Path) -> List[Path]:
+    """RETURNS (List[Path]): The files with the likeliest name: there should be one.
+    simple_elmo's is model.hdf5."""
+    files = sorted(path for path in folder.iterdir() if path.suffix == ".hdf5")
+    plain = [path for path in files if path.name == WEIGHTS]
+    named = [path for path in files if path.name.endswith("_" + WEIGHTS)]
+    return plain or named or (files if (folder / OPTIONS).exists() else [])
+
+
+def _swap(name: str, old: str, new: str) -> str:
+    return name[: len(name) - len(old)] + new
+
+
+def load_hdf5(options_path: Path, weights_path: Path) -> BiLM:
+    """Read a model; arrays that are not part of one are passed over."""
+    try:
+        with _h5py().File(weights_path, "r") as file:
+            return _load(options_path, weights_path, file)
+    except OSError as error:
+        raise SourceError(
+            f"{weights_path}: found no whole HDF5 file ({error})"
+        ) from None
+
+
+def _load(options_path: Path, weights_path: Path, file: Any) -> BiLM:
+    try:
+        config = read_options(read_json(options_path))
+        if "char_embed" in file and isinstance(config.encoder, BytesConfig):
+            rows = _n_rows(file, "char_embed")
+            has_projection = PROJECTION in file
+            if config.encoder.n_features != config.lstm.projection_dim:
+                has_projection = True  # and if it is missing, that is an error
+            config = replace(
+                config,
+                encoder=replace(
+                    config.encoder,
+                    n_rows=rows if rows in (261, 262) else 261,
+                    projection=has_projection,
+                ),
+            )
+        if config.lstm.dim == config.lstm.projection_dim:
+            first = _cell(0, 0) + "W_P_0"
+            config = replace(
+                config, lstm=replace(config.lstm, projection=first in file)
+            )
+    except ValueError as error:
+        raise SourceError(
+            str(error)
+            if isinstance(error, SourceError)
+            else f"{options_path}: {error}; expected the options of a character biLM"
+        ) from None
+    if SOFTMAX in file:
+        softmax = SoftmaxConfig(n_words=_n_rows(file, SOFTMAX))
+        config = replace(config, softmax=softmax)
+    # First the shapes alone: nothing is allocated for a file that does not fit.
+    nothing: Dict[str, Tensor] = defaultdict(lambda: torch.empty(0, 0))
+    for key, shape, _ in places(config, nothing):
+        check_shape(weights_path, key, file, shape)
+    vocab = None
+    vocab_path = weights_path.with_name(VOCAB)
+    if config.softmax is not None and vocab_path.exists():
+        vocab = read_vocab(vocab_path, config.softmax.n_words)
+    bilm = construct(config, where=lambda name: options_path, vocab=vocab)
+    for key, shape, view in places(config, bilm.state_dict()):
+        try:
+            _read(file[key], view.view(shape) if view.is_contiguous() else view)
+        except TypeError:
+            raise SourceError(
+                f"{weights_path}: found '{key}' to be of type {file[key].dtype}; "
+                "expected float32"
+            ) from None
+    return bilm.eval()
+
+
+def _n_rows(file: Any, key: str) -> int:
+    """The length of an array; 1 for what has none and will be refused later."""
+    shape = getattr(file[key], "shape", None)
+    return max(1, int(shape[0])) if shape else 1
+
+
+def _read(array: Any, view: Tensor) -> None:
+    if view.is_contiguous() and array.dtype == "float32":
+        array.read_direct(view.numpy())  # without a copy in between
+    else:
+        view.copy_(torch.from_numpy(array[()]))
+
+
+def save_hdf5(bilm: BiLM, folder: Path) -> None:
+    """Write options.json, weights.hdf5 and, with a softmax and its words, vocab.txt."""
+    config = bilm.config
+    if not isinstance(config.encoder, BytesConfig) or config.lstm.forget_bias != 1.0:
+        raise SourceError(
+            f"{folder}: found a model with an encoder of type '{config.encoder.type}' "
+            f"and forget_bias {config.lstm.forget_bias}; HDF5 files hold models of "
+            "type 'bytes' with forget_bias 1.0 only"
+        )
+    if config.softmax is not None and config.softmax.type == "adaptive":
+        warnings.warn("HDF5 has no adaptive softmax: written without", stacklevel=2)
+        config = replace(config, softmax=None)
+    if (folder / "weights.safetensors").exists():
+        raise SourceError(
+            f"{folder}: found a native model here, which would be loaded instead; "
+            "expected another folder"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    had_softmax = _has_softmax(folder / WEIGHTS)
+    tensors = {name: t.detach().cpu() for name, t in bilm.state_dict().items()}
+
+    def write(path: Path) -> None:
+        with _h5py().File(path, "w") as file:
+            for key, shape, view in places(config, tensors):
+                file[key] = view.reshape(shape).numpy()
+
+    write_atomically(folder / WEIGHTS, write)
+    if config.softmax is not None and bilm.vocab is not None:
+        write_vocab(folder / VOCAB, bilm.vocab)
+    elif had_softmax:
+        (folder / VOCAB).unlink(missing_ok=True)  # left by another model
+    text = json.dumps(write_options(config), indent=2) + "\n"
+    write_atomically(folder / OPTIONS, lambda part: part.write_text(text))
+
+
+def _has_softmax(path: Path) -> bool:
+    try:
+        with _h5py().File(path, "r") as file:
+            return SOFTMAX in file
+    except OSError:  # not there, or no such file
+        return False
+
+
+def places(
+    config: BiLMConfig, tensors: Dict[str, Tensor]
+) -> Iterator[Tuple[str, Tuple[int, ...], Tensor]]:
+    """Where each array of a file stands in the model.
+
+    YIELDS (Tuple): Its name, its shape on file, and a view of the model's tensor that
+        has the same numbers in the same order.
+    """
+    encoder, lstm = config.encoder, config.lstm
+    assert isinstance(encoder, BytesConfig)
+    n = encoder.n_features
+    proj = lstm.projection_dim
+    cnn = "encoder.cnn."
+    char_shape = (encoder.n_rows, encoder.char_dim)
+    yield "char_embed", char_shape, tensors[cnn + "embedding"]
+    for i, (width, number) in enumerate(encoder.filters):
+        window = (1, width, encoder.char_dim, number)
+        yield f"CNN/W_cnn_{i}", window, tensors[f"{cnn}weights.{i}"]
+        yield f"CNN/b_cnn_{i}", (number,), tensors[f"{cnn}biases.{i}"]
+    for k in range(encoder.n_highway):
+        weight = tensors[f"{cnn}highways.{k}.weight"]
+        bias = tensors[f"{cnn}highways.{k}.bias"]
+        for part, columns in (("transform", slice(0, n)), ("carry", slice(n, None))):
+            yield f"CNN_high_{k}/W_{part}", (n, n), weight[:, columns]
+            yield f"CNN_high_{k}/b_{part}", (n,), bias[columns]
+    if config.encoder_projection:
+        yield PROJECTION, (n, proj), tensors["encoder.projection.weight"]
+        yield "CNN_proj/b_proj", (proj,), tensors["encoder.projection.bias"]
+    for d, name in enumerate(("forward_layers", "backward_layers")):
+        for j in range(lstm.n_layers):
+            own, there = f"{name}.{j}.", _cell(d, j)
+            yield there + "W_0", (2 * proj, 4 * lstm.dim), tensors[own + "weight"]
+            yield there + "B", (4 * lstm.dim,), tensors[own + "bias"]
+            if lstm.projection:
+                down = tensors[own + "projection"]
+                yield there + "W_P_0", (lstm.dim, proj), down
+    if config.softmax is not None:
+        n_words = config.softmax.n_words
+        yield SOFTMAX, (n_words, proj), tensors["softmax.weight"]
+        yield "softmax/b", (n_words,), tensors["softmax.bias"]
+
+
+def _cell(direction: int, layer: int) -> str:
+    return f"RNN_{direction}/RNN/MultiRNNCell/Cell{layer}/LSTMCell/"
+
+
+def read_options(options: Any) -> BiLMConfig:
+    """RETURNS (BiLMConfig): The sizes in an options file. Other keys of it, which tell
+    how the model was trained, are kept as training facts."""
+    if not isinstance(options, dict):
+        raise ValueError(f"found {type(options).__name__}")
+    lstm = _section(options, "lstm", ["dim", "projection_dim", "n_layers"])
+    cnn = _section(
+        options, "char_cnn", ["embedding", "filters", "max_characters_per_token"]
+    )
+    embedding = _section(cnn, "embedding", ["dim"])
+    return BiLMConfig(
+        encoder=BytesConfig(
+            char_dim=embedding["dim"],
+            filters=cnn["filters"],
+            n_highway=cnn.get("n_highway") or 0,
+            activation=cnn.get("activation", "relu"),
+            max_chars=cnn["max_characters_per_token"],
+            n_characters=cnn.get("n_characters", 262),
+        ),
+        lstm=LSTMConfig(
+            dim=lstm["dim"],
+            projection_dim=lstm["projection_dim"],
+            n_layers=lstm["n_layers"],
+            cell_clip=lstm.get("cell_clip") or None,
+            proj_clip=lstm.get("proj_clip") or None,
+            skip_connections=lstm.get("use_skip_connections") or False,
+        ),
+        training=_more(options, write_options(BiLMConfig())),
+    )
+
+
+def _more(data: Dict[str, Any], known: Dict[str, Any]) -> Dict[str, Any]:
+    """What data has beyond the known keys, in its sections too."""
+    more = {key: value for key, value in data.items() if key not in known}
+    for key, value in known.items():
+        if isinstance(value, dict):
+            inner = _more(data.get(key) or {}, value)
+            more.update({key: inner} if inner else {})
+    return more
+
+
+def _merge(data: Dict[str, Any], more: Dict[str, Any]) -> Dict[str, Any]:
+    """data with what _more took out of it."""
+    merged = {**more, **data}
+    for key in data.keys() & more.keys():
+        if isinstance(data[key], dict) and isinstance(more[key], dict):
+            merged[key] = _merge(data[key], more[key])
+    return merged
+
+
+def write_options(config: BiLMConfig) -> Dict[str, Any]:
+    """RETURNS (Dict[str, Any]): What read_options reads."""
+    encoder, lstm = config.encoder, config.lstm
+    assert isinstance(encoder, BytesConfig)
+    options = {
+        "lstm": {
+            "cell_clip": lstm.cell_clip,
+            "dim": lstm.dim,
+            "n_layers": lstm.n_layers,
+            "proj_clip": lstm.proj_clip,
+            "projection_dim": lstm.projection_dim,
+            "use_skip_connections": lstm.skip_connections,
+        },
+        "char_cnn": {
+            "activation": encoder.activation,
+            "embedding": {"dim": encoder.char_dim},
+            "filters": encoder.filters,
+            "max_characters_per_token": encoder.max_chars,
+            "n_characters": encoder.n_characters,
+            "n_highway": encoder.n_highway,
+        },
+    }
+    return _merge(options, config.training)
+
+
+def _section(data: Dict[str, Any], name: str, keys: List[str]) -> Dict[str, Any]:
+    section = data.get(name)
+    if not isinstance(section, dict):
+        raise ValueError(f"found no section '{name}'")
+    for key in keys:
+        if key not in section:
+            raise ValueError(f"found no '{key}' in section '{name}'")
+    return section
+
+
+def _h5py() -> Any:
+    try:
+        import h5py
+    except ImportError:
+        raise SourceError(
+            "HDF5 files need the package h5py: pip install 'spacy-elmo[hdf5]'"
+        ) from None
+    return h5py

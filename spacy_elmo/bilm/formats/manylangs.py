@@ -1,0 +1,299 @@
+"""Models of ELMoForManyLangs: config.json, char.dic, word.dic and two state dicts.
+
+Sizes are read off the weights. Its config adds what weights do not show (activation,
+clips, the longest word); published models name a config that they do not contain, and
+for these the values that all of them share are taken."""
+
+import warnings
+from pathlib import Path
+from typing import Any, Dict, List, Tuple
+
+import torch
+from torch import Tensor
+
+from ..config import BiLMConfig, CharsConfig, EncoderConfig, LSTMConfig, WordsConfig
+from ..encoders import Lexicon, n_rows
+from ..errors import SourceError
+from ..model import BiLM
+from .build import build, check_shape, read_json
+
+EMBEDDER, ENCODER = "token_embedder.pkl", "encoder.pkl"
+WORDS, CHARS = "word_emb_layer.embedding.weight", "char_emb_layer.embedding.weight"
+PUBLISHED: Dict[str, Any] = {
+    "encoder": {"name": "elmo", "cell_clip": 3, "proj_clip": 3},
+    "token_embedder": {"activation": "relu", "max_characters_per_token": 50},
+}
+
+Tensors = Dict[str, Tensor]
+
+
+def is_manylangs(folder: Path) -> bool:
+    return (folder / ENCODER).exists() or (folder / EMBEDDER).exists()
+
+
+def load_manylangs(folder: Path) -> BiLM:
+    path, settings = _read_settings(folder)
+    embedder = _load_state(folder / EMBEDDER)
+    encoder = _load_state(folder / ENCODER)
+    try:
+        token = settings["token_embedder"]
+        config = BiLMConfig(
+            encoder=_encoder_config(folder, embedder, token),
+            lstm=_lstm_config(folder, encoder, settings["encoder"]),
+        )
+    except (KeyError, TypeError) as error:
+        raise SourceError(f"{path}: no setting {error}") from None
+    except ValueError as error:
+        if isinstance(error, SourceError):
+            raise
+        raise SourceError(f"{path}: {error}") from None
+    lexicon = Lexicon()
+    if CHARS in embedder:
+        lexicon.characters = _read_lexicon(folder / "char.dic", len(embedder[CHARS]))
+    if WORDS in embedder:
+        lexicon.words = _read_lexicon(folder / "word.dic", len(embedder[WORDS]))
+    tensors = _encoder_tensors(_Array(folder / EMBEDDER, embedder), config, lexicon)
+    tensors.update(_lstm_tensors(_Array(folder / ENCODER, encoder), config.lstm))
+
+    def where(name: str) -> Path:
+        files = {"characters": "char.dic", "words": "word.dic"}
+        return path if name == "config" else folder / files.get(name, EMBEDDER)
+
+    return build(config, tensors, where=where, lexicon=lexicon)
+
+
+def _read_settings(folder: Path) -> Tuple[Path, Dict[str, Any]]:
+    """The settings that config.json points to, and the file they were found in."""
+    config = folder / "config.json"
+    data = read_json(config)
+    if not isinstance(data, dict):
+        raise SourceError(f"{config}: expected an object with a 'config_path'")
+    if "config_path" in data:
+        name = str(data["config_path"]).replace("\\", "/")
+        for path in (folder / name, folder / name.rsplit("/", 1)[-1]):
+            if path.is_file():
+                config, data = path, read_json(path)
+                break
+        else:
+            warnings.warn(
+                f"{config}: its config '{name}' is not here; activation relu, clips of "
+                "3 and 50 characters a word are taken, as in all published models",
+                stacklevel=2,
+            )
+            return config, PUBLISHED
+    for section in ("encoder", "token_embedder"):
+        if not isinstance(data, dict) or not isinstance(data.get(section), dict):
+            raise SourceError(f"{config}: found no section '{section}'")
+    if str(data["encoder"].get("name", "elmo")).lower() != "elmo":
+        raise SourceError(
+            f"{config}: found an encoder of name '{data['encoder']['name']}'; expected "
+            "'elmo', the only one with layers to take"
+        )
+    return config, data
+
+
+def _load_state(path: Path) -> Tensors:
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except FileNotFoundError:
+        raise SourceError(f"{path}: no such file; expected a state dict") from None
+    except Exception as error:  # broken files fail in many ways
+        reason = str(error).strip().split("\n")[0][:200]
+        raise SourceError(
+            f"{path}: cannot be read as plain tensors and nothing else is loaded from "
+            f"a pickle ({reason}); expected a torch state dict"
+        ) from None
+    if not isinstance(state, dict) or not all(
+        isinstance(value, Tensor) for value in state.values()
+    ):
+        raise SourceError(
+            f"{path}: found {type(state).__name__}; expected a torch state dict"
+        )
+    return state
+
+
+def _read_lexicon(path: Path, max_rows: int) -> Dict[str, int]:
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except (ValueError, OSError) as error:
+        raise SourceError(f"{path}: cannot be read as UTF-8 text ({error})") from None
+    symbols: Dict[str, int] = {}
+    for number, line in enumerate(lines, 1):
+        if not line:
+            continue
+        parts = line.strip().split("\t")
+        if len(parts) == 1:  # white space was stripped off: the program's name for it
+            parts.insert(0, "\u3000")
+        if len(parts) != 2 or not parts[1].isdecimal():
+            raise SourceError(
+                f"{path}: line {number} is {line!r}; expected a symbol, a tab, a number"
+            )
+        symbols[parts[0]] = int(parts[1])
+    if n_rows(symbols) > max_rows:
+        raise SourceError(
+            f"{path}: found {n_rows(symbols)} symbols; expected at most {max_rows}, "
+            "the rows of its table"
+        )
+    return symbols
+
+
+def _encoder_config(
+    folder: Path, state: Tensors, settings: Dict[str, Any]
+) -> EncoderConfig:
+    path = folder / EMBEDDER
+    word_dim = _shape(path, state, WORDS, 2)[1] if WORDS in state else 0
+    if CHARS not in state:
+        if not word_dim:
+            raise SourceError(
+                f"{folder / EMBEDDER}: found neither '{CHARS}' nor '{WORDS}'; expected "
+                "a table of characters or of words"
+            )
+        # Words are cut before they are looked up, whether or not characters are read.
+        cut = settings["max_characters_per_token"] - 2 if _is_cnn(settings) else None
+        return WordsConfig(dim=word_dim, projection=True, max_chars=cut)
+    char_dim = _shape(path, state, CHARS, 2)[1]
+    if "char_lstm.weight_ih_l0" in state:
+        return CharsConfig(reader="lstm", char_dim=char_dim, word_dim=word_dim)
+    filters: List[List[int]] = []
+    while not filters or f"convolutions.{len(filters)}.weight" in state:
+        shape = _shape(path, state, f"convolutions.{len(filters)}.weight", 3)
+        filters.append([shape[2], shape[0]])
+    n_highway = 0
+    while f"highways._layers.{n_highway}.weight" in state:
+        n_highway += 1
+    _check_number(path, "highways", n_highway, settings.get("n_highway"))
+    _check_number(path, "filters", filters, settings.get("filters"))
+    return CharsConfig(
+        char_dim=char_dim,
+        word_dim=word_dim,
+        filters=filters,
+        n_highway=n_highway,
+        activation=settings["activation"],
+        max_chars=settings["max_characters_per_token"],
+    )
+
+
+def _lstm_config(folder: Path, state: Tensors, settings: Dict[str, Any]) -> LSTMConfig:
+    path = folder / ENCODER
+    shape = _shape(path, state, "forward_layer_0.state_projection.weight", 2)
+    n_layers = 1
+    while f"forward_layer_{n_layers}.state_projection.weight" in state:
+        n_layers += 1
+    _check_number(path, "layers", n_layers, settings.get("n_layers"))
+    return LSTMConfig(
+        dim=shape[1],
+        projection_dim=shape[0],
+        n_layers=n_layers,
+        cell_clip=settings["cell_clip"] or None,
+        proj_clip=settings["proj_clip"] or None,
+        forget_bias=0.0,  # on file it is part of the bias
+    )
+
+
+def _is_cnn(settings: Dict[str, Any]) -> bool:
+    return str(settings.get("name", "cnn")).lower() == "cnn"
+
+
+def _shape(path: Path, state: Tensors, name: str, n_dims: int) -> Tuple[int, ...]:
+    if name not in state or state[name].dim() != n_dims:
+        found = f"of shape {tuple(state[name].shape)}" if name in state else "missing"
+        raise SourceError(
+            f"{path}: found '{name}' {found}; expected {n_dims} dimensions"
+        )
+    return tuple(state[name].shape)
+
+
+def _check_number(path: Path, what: str, found: Any, expected: Any) -> None:
+    if expected is not None and found != expected:
+        raise SourceError(
+            f"{path}: found {found} as its {what}; expected {expected} by its config"
+        )
+
+
+class _Array:
+    """Arrays of a state dict, by name and expected shape."""
+
+    def __init__(self, path: Path, state: Tensors) -> None:
+        self.path = path
+        self.state = state
+
+    def __call__(self, name: str, *shape: int) -> Tensor:
+        check_shape(self.path, name, self.state, shape)
+        return self.state[name].float()
+
+
+def _encoder_tensors(array: _Array, config: BiLMConfig, lexicon: Lexicon) -> Tensors:
+    encoder = config.encoder
+    proj = config.lstm.projection_dim
+    tensors: Tensors = {}
+    n_features = 0
+    if WORDS in array.state:
+        # A table may have rows at its end that no symbol names.
+        table = array.state[WORDS][: n_rows(lexicon.words)].float()
+        alone = isinstance(encoder, WordsConfig)
+        tensors["encoder.table" if alone else "encoder.word_table"] = table
+        n_features += table.shape[1]
+    if isinstance(encoder, CharsConfig):
+        chars = array.state[CHARS][: n_rows(lexicon.characters)].float()
+        if encoder.reader == "cnn":
+            tensors.update(_cnn_tensors(array, encoder, chars))
+            n_features += sum(number for _, number in encoder.filters)
+        else:
+            tensors["encoder.chars.embedding"] = chars
+            size = 4 * encoder.char_dim
+            for suffix in ("l0", "l0_reverse"):
+                for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
+                    name = f"{kind}_{suffix}"
+                    shape = (size, encoder.char_dim)[: 1 if "bias" in kind else 2]
+                    tensors[f"encoder.chars.lstm.{name}"] = array(
+                        f"char_lstm.{name}", *shape
+                    )
+            n_features += 2 * encoder.char_dim
+    weight = array("projection.weight", proj, n_features)
+    tensors["encoder.projection.weight"] = weight.t().contiguous()
+    tensors["encoder.projection.bias"] = array("projection.bias", proj)
+    return tensors
+
+
+def _cnn_tensors(array: _Array, encoder: CharsConfig, chars: Tensor) -> Tensors:
+    own = "encoder.chars.cnn."
+    tensors = {own + "embedding": chars}
+    for i, (width, number) in enumerate(encoder.filters):
+        name = f"convolutions.{i}."
+        weight = array(name + "weight", number, encoder.char_dim, width)
+        flat = weight.permute(2, 1, 0).reshape(-1, number)  # (width * char_dim, n)
+        tensors[f"{own}weights.{i}"] = flat
+        tensors[f"{own}biases.{i}"] = array(name + "bias", number)
+    n = sum(number for _, number in encoder.filters)
+    # Here the gate is that of the input: ours is of the other part, hence the sign.
+    sign = torch.ones(2 * n)
+    sign[n:] = -1
+    for k in range(encoder.n_highway):
+        name = f"highways._layers.{k}."
+        weight = array(name + "weight", 2 * n, n).t() * sign
+        tensors[f"{own}highways.{k}.weight"] = weight.contiguous()
+        tensors[f"{own}highways.{k}.bias"] = array(name + "bias", 2 * n) * sign
+    return tensors
+
+
+def _lstm_tensors(array: _Array, config: LSTMConfig) -> Tensors:
+    dim, proj = config.dim, config.projection_dim
+    tensors: Tensors = {}
+    for direction in ("forward", "backward"):
+        for j in range(config.n_layers):
+            name, own = f"{direction}_layer_{j}.", f"{direction}_layers.{j}."
+            x = array(name + "input_linearity.weight", 4 * dim, proj)
+            h = array(name + "state_linearity.weight", 4 * dim, proj)
+            bias = array(name + "state_linearity.bias", 4 * dim)
+            down = array(name + "state_projection.weight", proj, dim)
+            weight = _reorder_gates(torch.cat([x, h], 1))
+            tensors[own + "weight"] = weight.t().contiguous()
+            tensors[own + "bias"] = _reorder_gates(bias)
+            tensors[own + "projection"] = down.t().contiguous()
+    return tensors
+
+
+def _reorder_gates(rows: Tensor) -> Tensor:
+    """From input, forget, candidate, output to the order of ProjectedLSTM."""
+    i, f, candidate, o = rows.chunk(4)
+    return torch.cat([i, candidate, f, o])

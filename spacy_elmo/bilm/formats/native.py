@@ -1,0 +1,161 @@
+"""The native folder: config.json, weights.safetensors, for a language model also
+softmax.safetensors and vocab.txt, and lexicon.json where the encoder has symbols."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Dict
+
+from safetensors import SafetensorError
+from safetensors.torch import load, load_file, save
+from torch import Tensor
+
+from ..config import BiLMConfig
+from ..encoders import Lexicon
+from ..errors import SourceError
+from .build import (
+    build,
+    read_json,
+    read_vocab,
+    save_tensors,
+    write_atomically,
+    write_vocab,
+)
+from .quantize import pack, unpack
+
+if TYPE_CHECKING:
+    from ..model import BiLM
+
+FORMAT = "spacy-elmo"
+VERSION = 1
+CONFIG, WEIGHTS, LEXICON = "config.json", "weights.safetensors", "lexicon.json"
+SOFTMAX, VOCAB = "softmax.safetensors", "vocab.txt"
+
+
+def is_native(folder: Path) -> bool:
+    return (folder / WEIGHTS).exists()
+
+
+def load_native(folder: Path) -> "BiLM":
+    config = _parse_config(folder / CONFIG, read_json(folder / CONFIG))
+    tensors = _load_tensors(folder / WEIGHTS)
+    vocab = None
+    if config.softmax is not None and not (folder / SOFTMAX).exists():
+        config = replace(config, softmax=None)  # only a language model needs it
+    if config.softmax is not None:
+        softmax = _load_tensors(folder / SOFTMAX)
+        tensors.update({f"softmax.{name}": t for name, t in softmax.items()})
+        if (folder / VOCAB).exists():
+            vocab = read_vocab(folder / VOCAB, config.softmax.n_words)
+
+    def where(name: str) -> Path:
+        files = {"characters": LEXICON, "words": LEXICON, "config": CONFIG}
+        default = SOFTMAX if name.startswith("softmax.") else WEIGHTS
+        return folder / files.get(name, default)
+
+    lexicon = Lexicon()
+    if (folder / LEXICON).exists():
+        lexicon = _parse_lexicon(folder / LEXICON, read_json(folder / LEXICON))
+    return build(config, tensors, where=where, lexicon=lexicon, vocab=vocab)
+
+
+def save_native(bilm: "BiLM", folder: Path, dtype: str = "float32") -> None:
+    """Write a native folder, the weights in one of storage.DTYPES."""
+    folder.mkdir(parents=True, exist_ok=True)
+    was_native = is_native(folder)
+    weights: Dict[str, Tensor] = {}
+    softmax: Dict[str, Tensor] = {}
+    for name, tensor in bilm.state_dict().items():
+        part, _, rest = name.partition(".")
+        target = (softmax, rest) if part == "softmax" else (weights, name)
+        target[0][target[1]] = tensor.detach().cpu().contiguous()
+    weights, softmax = pack(weights, dtype), pack(softmax, dtype)
+    write_atomically(folder / WEIGHTS, lambda path: save_tensors(weights, path))
+    optional = {SOFTMAX: bool(softmax), VOCAB: bilm.vocab is not None and bool(softmax)}
+    optional[LEXICON] = bool(bilm.lexicon.characters or bilm.lexicon.words)
+    for name, needed in optional.items():
+        if was_native and not needed:
+            (folder / name).unlink(missing_ok=True)  # left by another model
+    if optional[SOFTMAX]:
+        write_atomically(folder / SOFTMAX, lambda path: save_tensors(softmax, path))
+    if optional[VOCAB]:
+        write_vocab(folder / VOCAB, bilm.vocab or [])
+    if optional[LEXICON]:
+        _save_json(folder / LEXICON, vars(bilm.lexicon))
+    _save_json(folder / CONFIG, _config_data(bilm))
+
+
+def native_parts(bilm: "BiLM") -> Dict[str, Any]:
+    """RETURNS (Dict[str, Any]): What the files of a native folder hold: "config",
+    "lexicon" and "vocab" as JSON data, all weights as safetensors bytes."""
+    weights = {
+        name: tensor.detach().cpu().contiguous()
+        for name, tensor in bilm.state_dict().items()
+    }
+    return {
+        "config": _config_data(bilm),
+        "lexicon": vars(bilm.lexicon),
+        "vocab": bilm.vocab,
+        "weights": save(weights),
+    }
+
+
+def load_native_parts(parts: Dict[str, Any]) -> "BiLM":
+    """The other way round."""
+    where = Path("biLM")
+    return build(
+        _parse_config(where, parts["config"]),
+        load(parts["weights"]),
+        where=lambda name: where,
+        lexicon=_parse_lexicon(where, parts["lexicon"]),
+        vocab=parts["vocab"],
+    )
+
+
+def _config_data(bilm: "BiLM") -> Dict[str, Any]:
+    return {"format": FORMAT, "format_version": VERSION, **bilm.config.to_dict()}
+
+
+def _load_tensors(path: Path) -> Dict[str, Tensor]:
+    try:
+        return unpack(load_file(path))
+    except FileNotFoundError:
+        raise SourceError(f"{path}: no such file; expected weights") from None
+    except (SafetensorError, OSError) as error:
+        raise SourceError(
+            f"{path}: found no whole safetensors file ({error})"
+        ) from None
+
+
+def _parse_config(path: Path, data: Any) -> BiLMConfig:
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise SourceError(
+            f'{path}: found no "format": "{FORMAT}"; expected the config of '
+            "a native biLM folder"
+        )
+    if data.get("format_version") != VERSION:
+        raise SourceError(
+            f"{path}: found format version {data.get('format_version')!r}; "
+            f"this release of spacy-elmo reads version {VERSION}"
+        )
+    try:
+        sections = {k: v for k, v in data.items() if not k.startswith("format")}
+        return BiLMConfig.from_dict(sections)
+    except ValueError as error:
+        raise SourceError(f"{path}: {error}") from None
+
+
+def _parse_lexicon(path: Path, data: Any) -> Lexicon:
+    parts = ("characters", "words")
+    if not isinstance(data, dict) or not all(
+        isinstance(data.get(part), dict)
+        and all(type(row) is int and row >= 0 for row in data[part].values())
+        for part in parts
+    ):
+        raise SourceError(f"{path}: expected 'characters' and 'words' with their rows")
+    return Lexicon(**{part: data[part] for part in parts})
+
+
+def _save_json(path: Path, data: object) -> None:
+    text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    write_atomically(path, lambda part: part.write_bytes(text.encode("utf-8")))

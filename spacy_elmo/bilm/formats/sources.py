@@ -1,0 +1,76 @@
+"""One door for all kinds of biLM files."""
+
+from pathlib import Path
+from typing import Union
+
+from ..engines.runtime import PRECISIONS
+from ..errors import SourceError
+from ..model import BiLM
+from .bundled import bundled_names, find_bundled
+from .hdf5 import find_hdf5, load_hdf5, save_hdf5
+from .manylangs import is_manylangs, load_manylangs
+from .native import is_native, load_native
+
+FORMATS = ("native", "hdf5")
+
+
+def load_bilm(
+    source: Union[str, Path], *, device: str = "cpu", precision: str = "float32"
+) -> BiLM:
+    """Load a biLM.
+
+    source (Union[str, Path]): A native biLM folder; a folder with options.json and
+        weights.hdf5, or with *_options.json and *_weights.hdf5, or either of the two
+        files; an ELMoForManyLangs folder; or the name of a bundled biLM.
+    device (str): Where to put it.
+    precision (str): "float32", or "int8" for faster and approximate vectors on a CPU.
+    RETURNS (BiLM): The model, ready to embed.
+    """
+    if precision not in PRECISIONS:
+        raise ValueError(f"precision is {precision!r}; expected one of {PRECISIONS}")
+    bilm = _load(Path(source)).to(device)
+    bilm.precision = precision
+    return bilm
+
+
+def _load(path: Path) -> BiLM:
+    if not path.exists():
+        path = find_bundled(str(path)) or path
+    if not path.exists():
+        bundled = ", ".join(bundled_names())
+        raise SourceError(
+            f"{path}: no such file or folder; expected a biLM, or {bundled}"
+        )
+    if path.is_dir():
+        if is_native(path):
+            return load_native(path)
+        if is_manylangs(path):
+            return load_manylangs(path)
+    pair = find_hdf5(path)
+    if pair is not None:
+        return load_hdf5(*pair)
+    found = "a file of another kind"
+    if path.is_dir():
+        names = sorted(entry.name for entry in path.iterdir())
+        found = ", ".join(names[:5]) + (", ..." if names[5:] else "") or "nothing"
+    raise SourceError(
+        f"{path}: found {found}; expected weights.safetensors with config.json, "
+        "weights.hdf5 with options.json, or encoder.pkl with token_embedder.pkl"
+    )
+
+
+def save_bilm(
+    bilm: BiLM,
+    folder: Union[str, Path],
+    format: str = "native",
+    dtype: str = "float32",
+) -> None:
+    """Write a biLM in one of FORMATS; the native one also in fewer bits."""
+    if format not in FORMATS:
+        raise ValueError(f"format is {format!r}; expected one of {FORMATS}")
+    if format == "native":
+        bilm.save(folder, dtype)
+    elif dtype == "float32":
+        save_hdf5(bilm, Path(folder))
+    else:
+        raise ValueError(f"dtype is {dtype!r} with format hdf5; expected float32")

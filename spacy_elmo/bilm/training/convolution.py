@@ -1,0 +1,80 @@
+"""The convolutions of a character CNN for training on a CPU: what CharCNN.convolve
+computes, as one product for filters of all widths, with a backward pass that stores no
+positions."""
+
+from typing import Any, Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .matmul import product
+
+
+def same_end(ids: Tensor, n: int) -> bool:
+    """RETURNS (bool): Whether each row ends with n equal ids. Then the n windows that
+    a narrow filter has more than one of width n all see the same."""
+    return bool((ids[:, -n:] == ids[:, -1:]).all())
+
+
+def convolve_max(
+    embedding: Tensor, weights: Sequence[Tensor], groups: Sequence[Tensor]
+) -> Tensor:
+    """The maximum of every filter over the positions of every word.
+
+    embedding (Tensor): (n_rows, char_dim).
+    weights (Sequence[Tensor]): (width * char_dim, number) for each width of filters.
+    groups (Sequence[Tensor]): Character ids, (n_words, length) each, whose rows have
+        the `same_end` for the widest filter.
+    RETURNS (Tensor): (n_words of all groups, number of all widths).
+    """
+    n_inputs = max(len(weight) for weight in weights)
+    padded = [F.pad(weight, (0, 0, 0, n_inputs - len(weight))) for weight in weights]
+    return ConvolveMax.apply(embedding, torch.cat(padded, 1), *groups)
+
+
+class ConvolveMax(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, embedding: Tensor, weight: Tensor, *groups: Tensor) -> Tensor:
+        char_dim = embedding.shape[1]
+        inputs, found, best = [], [], []
+        for ids in groups:
+            n_words, length = ids.shape
+            n_windows = length - len(weight) // char_dim + 1
+            strides = (length * char_dim, char_dim, 1)
+            chars = F.embedding(ids, embedding)
+            windows = chars.as_strided((n_words, n_windows, len(weight)), strides)
+            flat = windows.reshape(-1, len(weight))  # (.., widest * char_dim)
+            part = product(flat, weight).view(n_words, n_windows, -1)
+            inputs.append(flat)
+            found.append(part)
+            best.append(part.amax(1))
+        ctx.save_for_backward(embedding, weight, *inputs, *found, *best, *groups)
+        return torch.cat(best)
+
+    @staticmethod
+    def backward(ctx: Any, d_best: Tensor) -> Any:
+        embedding, weight, *saved = ctx.saved_tensors
+        n = len(saved) // 4
+        inputs, found, best, groups = (saved[k * n : (k + 1) * n] for k in range(4))
+        char_dim = embedding.shape[1]
+        # Many small things are added up here, which a shorter type would lose.
+        wide = torch.promote_types(embedding.dtype, torch.float32)
+        d_weight = torch.zeros_like(weight, dtype=wide)
+        d_embedding = torch.zeros_like(embedding, dtype=wide)
+        d_tops = d_best.split([len(ids) for ids in groups])
+        for flat, part, top, ids, d_top in zip(inputs, found, best, groups, d_tops):
+            d_part = torch.eq(part, top[:, None], out=torch.empty_like(part))
+            # Windows that share the maximum share the gradient. As a rule they are the
+            # same characters, of the padding.
+            d_part *= (d_top / d_part.sum(1))[:, None]
+            d_flat = d_part.flatten(0, 1)
+            d_weight += product(flat.t(), d_flat)
+            d = product(d_flat, weight.t()).view(*part.shape[:2], -1)
+            d_chars = d.new_zeros(*ids.shape, char_dim, dtype=wide)
+            for k in range(len(weight) // char_dim):
+                columns = slice(k * char_dim, (k + 1) * char_dim)
+                d_chars[:, k : k + d.shape[1]] += d[:, :, columns]
+            d_embedding.index_add_(0, ids.flatten(), d_chars.flatten(0, 1))
+        gradients = d_embedding.to(embedding.dtype), d_weight.to(weight.dtype)
+        return (*gradients, *(None for _ in groups))

@@ -1,0 +1,86 @@
+"""A larger biLM out of a smaller one that has learned something."""
+
+from dataclasses import replace
+from typing import Union, cast
+
+import torch
+from torch import nn
+
+from ..config import BytesConfig, LSTMConfig, WordsConfig
+from ..layers import ProjectedLSTM
+from ..model import BiLM
+from ..softmax import FullSoftmax
+
+
+def grow(bilm: BiLM, lstm: LSTMConfig) -> BiLM:
+    """A biLM with wider LSTMs that computes what the given one does: its layers are the
+    same in the places they had, and so are the probabilities of words. New units have
+    weights drawn anew, but nobody listens to them yet, which is for training to change.
+
+    lstm (LSTMConfig): The new sizes; only dim and projection_dim may differ, and be no
+        smaller.
+    RETURNS (BiLM): A new one.
+    """
+    _check(bilm, lstm)
+    config = replace(bilm.config, lstm=lstm)
+    if config.encoder_projection != bilm.config.encoder_projection:
+        # Its features have the new size by chance: the projection stays.
+        encoder = cast(Union[BytesConfig, WordsConfig], config.encoder)
+        config = replace(config, encoder=replace(encoder, projection=True))
+    grown = BiLM(config, lexicon=bilm.lexicon, vocab=bilm.vocab).to(bilm.weight)
+    with torch.no_grad():
+        _copy_into(grown.encoder, bilm.encoder)
+        pairs = zip(sum(bilm.directions, []), sum(grown.directions, []))
+        for source, layer in pairs:
+            _grow_layer(source, layer)
+        if isinstance(grown.softmax, FullSoftmax):
+            grown.softmax.weight.zero_()
+        if bilm.softmax is not None and grown.softmax is not None:
+            _copy_into(grown.softmax, bilm.softmax)
+    return grown
+
+
+def _copy_into(module: nn.Module, source: nn.Module) -> None:
+    """Weights of a module of the same kind, into the places they had."""
+    targets = module.state_dict()
+    for name, weight in source.state_dict().items():
+        targets[name][tuple(slice(n) for n in weight.shape)] = weight
+
+
+def _grow_layer(source: ProjectedLSTM, layer: ProjectedLSTM) -> None:
+    n, m = source.dim, layer.dim
+    old, new = source.projection_dim, layer.projection_dim
+    # Views by what is read, x or h, which have the same size, and by gate.
+    weight = layer.weight.view(2, new, 4, m)
+    weight[..., :n] = 0.0
+    weight[:, :old, :, :n] = source.weight.view(2, old, 4, n)
+    layer.bias.view(4, m)[:, :n] = source.bias.view(4, n)
+    if source.projection is not None and layer.projection is not None:
+        layer.projection[:, :old] = 0.0
+        layer.projection[:n, :old] = source.projection
+
+
+def _check(bilm: BiLM, lstm: LSTMConfig) -> None:
+    had = bilm.config.lstm
+    same = replace(lstm, dim=had.dim, projection_dim=had.projection_dim)
+    if same != had:
+        raise ValueError(
+            f"found LSTMs to grow of {had}, to become {lstm}; expected nothing but dim "
+            "and projection_dim to differ"
+        )
+    if lstm.dim < had.dim or lstm.projection_dim < had.projection_dim:
+        raise ValueError(
+            f"found LSTMs to grow of {had.dim} to {had.projection_dim}, to become "
+            f"{lstm.dim} to {lstm.projection_dim}; expected larger ones"
+        )
+    if lstm.projection_dim > had.projection_dim:
+        if not bilm.config.encoder_projection:
+            raise ValueError(
+                "found a biLM to grow whose encoder has no projection; expected "
+                f"projection_dim {had.projection_dim} to stay"
+            )
+        if bilm.softmax is not None and not isinstance(bilm.softmax, FullSoftmax):
+            raise ValueError(
+                "found a biLM to grow with an adaptive softmax; expected "
+                f"projection_dim {had.projection_dim} to stay"
+            )

@@ -1,0 +1,194 @@
+"""A layer of one direction for training: what ProjectedLSTM computes, with a backward
+pass written by hand so that all products but the recurrent ones are large."""
+
+from typing import Any, Callable, List, Optional, Tuple
+
+import torch
+from torch import Tensor
+
+from ..engines.kernels import PackedKernel, gate_scale
+from ..layers import ProjectedLSTM
+from .matmul import pays, product, step_kernel
+
+
+def run_layer(
+    layer: ProjectedLSTM, x: Tensor, h: Tensor, c: Tensor, keep: Optional[Tensor]
+) -> Tuple[Tensor, Tensor, Tensor]:
+    """Run a layer over streams.
+
+    x (Tensor): Inputs, (n_steps, n_rows, n_in).
+    h, c (Tensor): States to start from, (n_rows, proj) and (n_rows, dim). They get no
+        gradient.
+    keep (Optional[Tensor]): 0 where a row forgets its state before a step and 1
+        elsewhere, (n_steps, n_rows, 1); None if no row ever does.
+    RETURNS (Tuple[Tensor, Tensor, Tensor]): Outputs (n_steps, n_rows, proj), and the
+        last states, without gradients.
+    """
+    clips = (layer.cell_clip, layer.proj_clip)
+    # Products are computed in the type of the inputs, which may be a shorter one than
+    # the weights', everything else in float32 at least.
+    wide = torch.promote_types(x.dtype, torch.float32)
+    return LSTMFunction.apply(
+        x,
+        layer.weight.to(x.dtype),
+        layer.bias.to(wide),
+        None if layer.projection is None else layer.projection.to(x.dtype),
+        h.to(x.dtype),
+        c.to(wide),
+        None if keep is None else keep.to(wide),
+        layer.forget_bias,
+        clips,
+    )
+
+
+class LSTMFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        projection: Optional[Tensor],
+        h: Tensor,
+        c: Tensor,
+        keep: Optional[Tensor],
+        forget_bias: float,
+        clips: Tuple[Optional[float], Optional[float]],
+    ) -> Tuple[Tensor, Tensor, Tensor]:
+        n_steps, n_rows, n_in = x.shape
+        dim = weight.shape[1] // 4
+        cell_clip, proj_clip = clips
+        bias = bias.clone()
+        bias[2 * dim : 3 * dim] += forget_bias
+        inputs = x.new_empty(n_steps, n_rows, len(weight))  # x and h, after forgetting
+        inputs[:, :, :n_in] = x
+        activate = _gates(inputs, weight, bias, n_in)
+        project = None
+        if projection is not None:
+            project = step_kernel(projection, n_rows, limit=proj_clip)
+        gates: List[Tensor] = []
+        before_c = c.new_empty(n_steps, n_rows, dim)  # after forgetting
+        cells = c.new_empty(n_steps, n_rows, dim)
+        tanh_c = c.new_empty(n_steps, n_rows, dim)
+        hidden = x.new_empty(n_steps, n_rows, dim)  # before the projection
+        out = x.new_empty(n_steps, n_rows, h.shape[1]) if project else hidden
+        for t in range(n_steps):
+            if keep is None:
+                inputs[t, :, n_in:], before_c[t] = h, c
+            else:
+                torch.mul(h, keep[t], out=inputs[t, :, n_in:])
+                torch.mul(c, keep[t], out=before_c[t])
+            gates.append(activate(t))
+            i, j, f, o = gates[t].chunk(4, 1)
+            _to_tanh(j)
+            c = torch.mul(before_c[t], f, out=cells[t]).addcmul_(i, j)
+            if cell_clip is not None:
+                c.clamp_(-cell_clip, cell_clip)
+            _to_tanh(torch.mul(c, 2, out=tanh_c[t]).sigmoid_())
+            h = torch.mul(o, tanh_c[t], out=hidden[t])
+            if project is not None:
+                h = out[t].copy_(project(h))
+        ctx.save_for_backward(
+            inputs, weight, projection, before_c, cells, tanh_c, hidden, out, *gates
+        )
+        ctx.n_in, ctx.keep, ctx.clips = n_in, keep, clips
+        last = h.clone(), c.clone()
+        ctx.mark_non_differentiable(*last)
+        return (out, *last)
+
+    @staticmethod
+    def backward(ctx: Any, d_out: Tensor, *_: Tensor) -> Any:
+        inputs, weight, projection, before_c, cells, tanh_c, hidden, out, *gates = (
+            ctx.saved_tensors
+        )
+        keep, (cell_clip, proj_clip) = ctx.keep, ctx.clips
+        n_steps, n_rows, _ = inputs.shape
+        n_in, dim = ctx.n_in, weight.shape[1] // 4
+        back = step_kernel(weight[n_in:].t(), n_rows)
+        unproject = None
+        if projection is not None:
+            unproject = step_kernel(projection.t(), n_rows)
+        d_gates = inputs.new_empty(n_steps, n_rows, 4 * dim)
+        wide = gates[0].dtype
+        # Of all steps, what flows back in time to be added.
+        d_h = d_out.to(inputs.dtype, memory_format=torch.contiguous_format, copy=True)
+        d_c = torch.zeros_like(cells[0])
+        for t in range(n_steps - 1, -1, -1):
+            d = d_h[t]
+            if unproject is not None:
+                if proj_clip is not None:
+                    d = _clip_backward(d, out[t], proj_clip)
+                    d_h[t] = d
+                d = unproject(d)  # (n_rows, dim)
+            d = d.to(wide)
+            i, j, f, o = gates[t].chunk(4, 1)
+            d_g = d_gates[t]
+            if d_g.dtype != wide:
+                d_g = torch.empty_like(gates[t])
+            d_i, d_j, d_f, d_o = d_g.chunk(4, 1)
+            _sigmoid_backward(d * tanh_c[t], o, d_o)
+            d_c += torch.ops.aten.tanh_backward(d * o, tanh_c[t])
+            if cell_clip is not None:
+                d_c = _clip_backward(d_c, cells[t], cell_clip)
+            _sigmoid_backward(d_c * j, i, d_i)
+            torch.ops.aten.tanh_backward.grad_input(d_c * i, j, grad_input=d_j)
+            _sigmoid_backward(d_c * before_c[t], f, d_f)
+            if d_g.dtype != d_gates.dtype:
+                d_gates[t] = d_g
+            d_c *= f
+            if t:
+                earlier = back(d_gates[t])
+                if keep is not None:
+                    earlier *= keep[t]
+                    d_c *= keep[t]
+                d_h[t - 1] += earlier
+        flat = d_gates.view(-1, 4 * dim)
+        d_x = None
+        if ctx.needs_input_grad[0]:
+            d_x = product(flat, weight[:n_in].t()).view(n_steps, n_rows, n_in)
+        d_weight = product(inputs.flatten(0, 1).t(), flat)
+        d_projection = None
+        if projection is not None:
+            d_projection = product(d_h.flatten(0, 1).t(), hidden.flatten(0, 1)).t()
+        d_bias = (flat.new_ones(1, len(flat)) @ flat)[0].to(wide)
+        none = (None,) * 5
+        return (d_x, d_weight, d_bias, d_projection, *none)
+
+
+def _gates(
+    inputs: Tensor, weight: Tensor, bias: Tensor, n_in: int
+) -> Callable[[int], Tensor]:
+    """RETURNS (Callable[[int], Tensor]): The sigmoids of a step's gates, of twice the
+    candidate's, (n_rows, 4 * dim), once the inputs of that step are complete."""
+    scale = gate_scale(bias)
+    if pays(inputs[0], weight):
+        kernel = PackedKernel(weight, bias, scale=scale, sigmoid=True)
+        return lambda t: kernel(inputs[t])
+    n_steps, n_rows, _ = inputs.shape
+    # The product with x does not wait for the state: one for all steps.
+    x = inputs[:, :, :n_in].reshape(-1, n_in)
+    products = (x @ weight[:n_in]).view(n_steps, n_rows, -1)
+
+    def activate(t: int) -> Tensor:
+        total = products[t].addmm_(inputs[t, :, n_in:], weight[n_in:])
+        total = total.to(bias.dtype)  # apart: adding different types is slow
+        total += bias
+        return total.mul_(scale).sigmoid_()
+
+    return activate
+
+
+def _to_tanh(y: Tensor) -> None:
+    """From sigmoid(2 x) to tanh(x), in place: torch's own tanh takes several times as
+    long as its sigmoid."""
+    y.mul_(2).sub_(1)
+
+
+def _clip_backward(d: Tensor, y: Tensor, limit: float) -> Tensor:
+    """RETURNS (Tensor): d, and 0 where y was clipped."""
+    limit = float(torch.tensor(limit, dtype=y.dtype))  # as it was rounded then
+    return torch.ops.aten.hardtanh_backward(d, y, -limit, limit)
+
+
+def _sigmoid_backward(d: Tensor, y: Tensor, out: Tensor) -> None:
+    torch.ops.aten.sigmoid_backward.grad_input(d, y, grad_input=out)

@@ -1,0 +1,170 @@
+"""Losses of the output layers together with their gradients. A loss of training has the
+gradient 1, so that both can be had in one go, without keeping or recomputing logits."""
+
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+import torch
+from torch import Tensor
+
+from ..softmax import FullSoftmax, SampledSoftmax, Softmax
+from .matmul import product
+
+CHUNK_LOGITS = 2**23  # 32 MB: enough for large products
+
+
+class RowGradient(NamedTuple):
+    """The gradient of a few rows of a large table: distinct rows (n,) and values
+    (n, ...)."""
+
+    rows: Tensor
+    values: Tensor
+
+
+Gradient = Union[Tensor, RowGradient]
+Sample = Tuple[Tensor, int]
+
+
+class HeadResult(NamedTuple):
+    """The summed loss of some targets, its gradient with respect to hidden (n, proj),
+    and with respect to the layer's weights, by their names."""
+
+    loss: Tensor
+    d_hidden: Tensor
+    gradients: Dict[str, Gradient]
+
+
+def draw_sample(head: Softmax, device: torch.device) -> Optional[Sample]:
+    """RETURNS (Optional[Sample]): What a sampled layer is to be trained against."""
+    if isinstance(head, SampledSoftmax):
+        return head.draw(device)
+    return None
+
+
+def loss_and_gradients(
+    head: Softmax,
+    hidden: Tensor,
+    targets: Tensor,
+    sample: Optional[Sample],
+    dtype: Optional[torch.dtype] = None,
+) -> HeadResult:
+    """hidden (Tensor): (n, proj). targets (Tensor): (n,).
+    dtype (Optional[torch.dtype]): What a sampled layer computes its products in, if it
+        is not the type of hidden."""
+    if sample is not None:
+        assert isinstance(head, SampledSoftmax)
+        return _sampled(head, hidden, targets, sample, dtype or hidden.dtype)
+    if isinstance(head, FullSoftmax):
+        return _full(head, hidden, targets)
+    with torch.enable_grad():
+        hidden = hidden.detach().requires_grad_()
+        loss = head.loss(hidden, targets)
+        names, weights = zip(*head.named_parameters())
+        d_hidden, *d_weights = torch.autograd.grad(
+            loss, [hidden, *weights], allow_unused=True, materialize_grads=True
+        )
+    return HeadResult(loss.detach(), d_hidden, dict(zip(names, d_weights)))
+
+
+@torch.no_grad()
+def _full(head: FullSoftmax, hidden: Tensor, targets: Tensor) -> HeadResult:
+    weight, bias = head.weight, head.bias
+    # Of weight and bias, turned: turning the hidden ones costs less than the logits.
+    ones = hidden.new_ones(len(hidden), 1)
+    inputs = torch.cat([hidden, ones], 1)
+    d_weights = hidden.new_zeros(inputs.shape[1], head.n_words)
+    d_hidden = torch.empty_like(hidden)
+    loss = hidden.new_zeros(())
+    size = max(1, CHUNK_LOGITS // head.n_words)
+    for start in range(0, len(hidden), size):
+        rows = slice(start, start + size)
+        own = targets[rows, None]
+        logits = product(hidden[rows], weight.t(), bias)
+        d_logits = torch.softmax(logits, 1)
+        found = d_logits.gather(1, own)
+        loss -= found.clamp_min(torch.finfo(found.dtype).tiny).log().sum()
+        d_logits.scatter_(1, own, found - 1)
+        d_hidden[rows] = product(d_logits, weight)
+        d_weights += product(inputs[rows].t(), d_logits)
+    gradients: Dict[str, Gradient] = {
+        "weight": d_weights[:-1].t().contiguous(),
+        "bias": d_weights[-1],
+    }
+    return HeadResult(loss, d_hidden, gradients)
+
+
+@torch.no_grad()
+def _sampled(
+    head: SampledSoftmax,
+    hidden: Tensor,
+    targets: Tensor,
+    sample: Sample,
+    dtype: torch.dtype,
+) -> HeadResult:
+    words, n_tries = sample
+    weight, bias = head.weight[words], head.bias[words]
+    own_weight = head.weight[targets]  # (n, proj)
+    own = (hidden * own_weight).sum(1) + head.bias[targets]
+    own = own - head.log_expected_count(targets, n_tries)  # (n,)
+    bias = bias - head.log_expected_count(words, n_tries)
+    weight = weight.to(dtype)
+    others = product(hidden.to(dtype), weight.t()).to(hidden.dtype)  # (n, n_samples)
+    others += bias
+    _forbid(others, words, targets)
+    highest = torch.maximum(own, others.amax(1))
+    # Not yet divided by their sum: that is done to smaller things.
+    d_others = others.sub_(highest[:, None]).exp_()
+    d_own = (own - highest).exp()
+    total = d_others.sum(1) + d_own
+    share = total.reciprocal()
+    d_own = d_own * share - 1
+    d_others = d_others.to(dtype)
+    d_hidden = torch.addcmul(
+        product(d_others, weight).to(hidden.dtype).mul_(share[:, None]),
+        d_own[:, None],
+        own_weight,
+    )
+    shared = torch.cat([hidden, hidden.new_ones(len(hidden), 1)], 1) * share[:, None]
+    # The other way round: turning the small one costs less.
+    d_words = product(shared.to(dtype).t(), d_others).t().to(hidden.dtype)
+    parts = [
+        RowGradient(words, d_words[:, :-1]),
+        RowGradient(targets, d_own[:, None] * hidden),
+    ]
+    bias_parts = [RowGradient(words, d_words[:, -1]), RowGradient(targets, d_own)]
+    gradients: Dict[str, Gradient] = {
+        "weight": merge_rows(parts),
+        "bias": merge_rows(bias_parts),
+    }
+    loss = (total.log() + highest - own).sum()
+    return HeadResult(loss, d_hidden, gradients)
+
+
+def _forbid(logits: Tensor, words: Tensor, targets: Tensor) -> None:
+    """A sampled word that is the target itself does not count against it.
+
+    logits (Tensor): (n, n_samples), changed in place.
+    """
+    ranked, order = words.sort()
+    place = torch.searchsorted(ranked, targets).clamp_max_(len(words) - 1)
+    hit = ranked[place] == targets
+    column = order[place][:, None]
+    old = logits.gather(1, column)
+    logits.scatter_(1, column, old.masked_fill(hit[:, None], float("-inf")))
+
+
+def merge_rows(parts: Sequence[RowGradient]) -> RowGradient:
+    """Add up rows that may be the same."""
+    rows, places = torch.unique(
+        torch.cat([part.rows for part in parts]), return_inverse=True
+    )
+    values = torch.cat([part.values for part in parts])
+    total = values.new_zeros(len(rows), *values.shape[1:])
+    return RowGradient(rows, total.index_add_(0, places, values))
+
+
+def add_gradients(parts: List[Gradient]) -> Gradient:
+    """The sum of gradients of one weight."""
+    if isinstance(parts[0], RowGradient):
+        return merge_rows([part for part in parts if isinstance(part, RowGradient)])
+    dense = [part for part in parts if isinstance(part, Tensor)]
+    return sum(dense[1:], dense[0])

@@ -1,0 +1,218 @@
+"""One step of training: both directions over a window of packed streams."""
+
+from functools import partial
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..engines.threads import side_by_side
+from ..model import BiLM
+from ..state import State
+from .lstm_backward import run_layer
+from .softmax_backward import (
+    Gradient,
+    Sample,
+    add_gradients,
+    draw_sample,
+    loss_and_gradients,
+)
+
+
+class Window(NamedTuple):
+    """Some steps of some streams. Direction 0 reads forward; direction 1 reads each
+    sentence from its end.
+
+    ids: The ids of distinct words, in groups of like length, (n_words, ...) in all.
+    tokens: Which of them each direction reads, (2, n_steps, n_rows).
+    targets: The words of the softmax each direction is to predict, of the same shape.
+    keep: 0 where a row forgets its state before a step, 1 elsewhere, (n_steps, n_rows,
+        1); None if states are carried on for ever.
+    """
+
+    ids: Sequence[Tensor]
+    tokens: Tensor
+    targets: Tensor
+    keep: Optional[Tensor]
+
+
+class Step(NamedTuple):
+    """What a window taught: the summed loss of each direction (2,), the gradient of
+    the mean loss for each weight by its name, and the states to go on from."""
+
+    losses: Tensor
+    gradients: Dict[str, Gradient]
+    state: State
+
+
+class Dropout:
+    """Drops inputs of the LSTMs and of the softmax, with random numbers of its own for
+    each direction: they run at the same time, and must not depend on who is first."""
+
+    def __init__(self, rate: float, seed: int, device: torch.device) -> None:
+        self.rate = rate
+        self.generators = [torch.Generator(device) for _ in range(2)]
+        for number, generator in enumerate(self.generators):
+            generator.manual_seed(2 * seed + number)
+
+    def __call__(self, x: Tensor, direction: int) -> Tensor:
+        if not self.rate:
+            return x
+        kept = torch.empty_like(x).bernoulli_(
+            1 - self.rate, generator=self.generators[direction]
+        )
+        return x * kept.div_(1 - self.rate)
+
+
+def train_step(
+    bilm: BiLM,
+    window: Window,
+    state: State,
+    dropout: Dropout,
+    *,
+    frozen: bool = False,
+    dtype: Optional[torch.dtype] = None,
+    loss_scale: float = 1.0,
+) -> Step:
+    """Compute the gradients of a window.
+
+    frozen (bool): Only the softmax is to learn.
+    dtype (Optional[torch.dtype]): What the encoder and the LSTMs compute in, if it is
+        not the type of the weights.
+    loss_scale (float): What gradients are multiplied with on their way through the
+        LSTMs and the encoder, so that float16 can hold them.
+    """
+    assert bilm.softmax is not None
+    n_targets = window.targets[0].numel()
+    vectors = _encode(bilm, window, frozen, dtype)
+    samples = [draw_sample(bilm.softmax, bilm.device) for _ in range(2)]
+    tasks = [
+        partial(
+            _direction,
+            bilm,
+            window,
+            vectors.detach(),
+            state,
+            dropout,
+            d,
+            sample,
+            None if frozen else loss_scale,
+        )
+        for d, sample in enumerate(samples)
+    ]
+    first, second = side_by_side(tasks, parallel=bilm.device.type == "cpu")
+    gradients: Dict[str, Gradient] = {}
+    for name in first.head:
+        total = add_gradients([first.head[name], second.head[name]])
+        gradients[f"softmax.{name}"] = _scaled(total, 0.5 / n_targets)
+    if not frozen:
+        d_vectors = first.d_vectors + second.d_vectors
+        encoder = _encoder_gradients(bilm, vectors, d_vectors)
+        for name, part in {**first.layers, **second.layers, **encoder}.items():
+            gradients[name] = _scaled(part, 0.5 / n_targets / loss_scale)
+    new_state = State(
+        torch.stack([first.state[0], second.state[0]]),
+        torch.stack([first.state[1], second.state[1]]),
+    )
+    return Step(torch.stack([first.loss, second.loss]), gradients, new_state)
+
+
+class _Direction(NamedTuple):
+    loss: Tensor
+    d_vectors: Tensor
+    layers: Dict[str, Gradient]
+    head: Dict[str, Gradient]
+    state: Tuple[Tensor, Tensor]
+
+
+def _direction(
+    bilm: BiLM,
+    window: Window,
+    vectors: Tensor,
+    state: State,
+    dropout: Dropout,
+    d: int,
+    sample: Optional[Sample],
+    loss_scale: Optional[float],
+) -> _Direction:
+    """One direction from the vectors of words, (n_words, proj), to all gradients, or
+    to those of the softmax if loss_scale is None."""
+    frozen = loss_scale is None
+    assert bilm.softmax is not None
+    layers = bilm.directions[d]
+    root = ("forward_layers", "backward_layers")[d]
+    with torch.set_grad_enabled(not frozen):
+        # Gradients are taken here, per direction: torch would run all of them one
+        # after another in the thread that asks for them.
+        vectors = vectors.requires_grad_(not frozen)
+        # Going back, indexing would add up in any order; this does so in one.
+        x = F.embedding(window.tokens[d], vectors)  # (n_steps, n_rows, proj)
+        last_h: List[Tensor] = []
+        last_c: List[Tensor] = []
+        for j, layer in enumerate(layers):
+            x = dropout(x, d)
+            y, h, c = run_layer(layer, x, state.h[d, j], state.c[d, j], window.keep)
+            last_h.append(h)
+            last_c.append(c)
+            x = x + y if j and bilm.config.lstm.skip_connections else y
+        hidden = dropout(x, d).flatten(0, 1)  # (n_steps * n_rows, proj)
+    head = loss_and_gradients(
+        bilm.softmax,
+        hidden.detach().to(bilm.dtype),
+        window.targets[d].flatten(),
+        sample,
+        # float16 would lose small shares.
+        torch.bfloat16 if hidden.dtype == torch.bfloat16 else None,
+    )
+    grads: Dict[str, Gradient] = {}
+    d_vectors = vectors
+    if loss_scale is not None:
+        named = {
+            f"{root}.{j}.{name}": weight
+            for j, layer in enumerate(layers)
+            for name, weight in layer.named_parameters()
+        }
+        d_vectors, *parts = torch.autograd.grad(
+            hidden,
+            [vectors, *named.values()],
+            (head.d_hidden * loss_scale).to(hidden.dtype),
+        )
+        grads = dict(zip(named, parts))
+    new_state = torch.stack(last_h), torch.stack(last_c)
+    return _Direction(head.loss, d_vectors, grads, head.gradients, new_state)
+
+
+def _encode(
+    bilm: BiLM, window: Window, frozen: bool, dtype: Optional[torch.dtype]
+) -> Tensor:
+    dtype = dtype or bilm.dtype
+    half = dtype != bilm.dtype
+    with (
+        torch.set_grad_enabled(not frozen),
+        torch.autocast(bilm.device.type, dtype if half else None, enabled=half),
+    ):
+        return bilm.encoder(*window.ids).to(dtype)
+
+
+def _encoder_gradients(
+    bilm: BiLM, vectors: Tensor, d_vectors: Tensor
+) -> Dict[str, Gradient]:
+    named = {
+        f"encoder.{name}": weight
+        for name, weight in bilm.encoder.named_parameters()
+        if weight.requires_grad
+    }
+    if not named:
+        return {}
+    parts = torch.autograd.grad(
+        vectors, list(named.values()), d_vectors, allow_unused=True
+    )
+    return {name: part for name, part in zip(named, parts) if part is not None}
+
+
+def _scaled(gradient: Gradient, factor: float) -> Gradient:
+    if isinstance(gradient, Tensor):
+        return gradient.mul_(factor)
+    gradient.values.mul_(factor)
+    return gradient

@@ -1,0 +1,154 @@
+"""Vectors of a text on disk, a part at a time, so that an interrupted run goes on."""
+
+import json
+import shutil
+from hashlib import blake2b
+from importlib import import_module
+from itertools import islice
+from pathlib import Path
+from typing import Any, Callable, Iterable, Iterator, List
+
+import numpy as np
+
+from ..bilm import BiLM
+from ..bilm.fingerprint import fingerprint
+from ..bilm.formats.build import write_atomically
+
+PART = 1000  # sentences
+NEEDED = {"hdf5": ("h5py", "hdf5"), "parquet": ("pyarrow", "parquet")}
+FORMATS = {".hdf5": "hdf5", ".h5": "hdf5", ".parquet": "parquet"}
+
+Sentences = List[List[str]]
+
+
+def dump(
+    bilm: BiLM,
+    sentences: Iterable[List[str]],
+    path: Path,
+    *,
+    tell: Callable[[int], None] = lambda n: None,
+) -> int:
+    """Write all layers of all sentences.
+
+    sentences (Iterable[List[str]]): Parts that an interrupted run with the same biLM
+        and the same sentences has left are used.
+    path (Path): A .hdf5 file (bilm-tf's layout: a data set for each sentence, named by
+        its number, (n_layers + 1, n_tokens, width)) or a .parquet file (a row for each
+        token). Until it is finished, parts of it are in a folder beside it.
+    tell (Callable[[int], None]): Told how many sentences are done.
+    RETURNS (int): How many sentences there are.
+    """
+    check_target(path)
+    write, merge = WRITERS[FORMATS[path.suffix]]
+    folder = path.with_name(path.name + ".parts")
+    folder.mkdir(parents=True, exist_ok=True)
+    weights = f"{fingerprint(bilm)} {bilm.precision}"
+    parts: List[Path] = []
+    n_done = 0
+    for number, part in enumerate(_parts(sentences)):
+        # Named by all it depends on: of another biLM or text there may be parts too.
+        key = blake2b(json.dumps([weights, n_done, part]).encode()).hexdigest()[:16]
+        target = folder / f"{number:08}-{key}{path.suffix}"
+        if not target.exists():
+            for other in folder.glob(f"{number:08}-*"):
+                other.unlink()
+            layers = bilm.embed(part)
+            write_atomically(target, _writer(write, part, layers, n_done))
+        parts.append(target)
+        n_done += len(part)
+        tell(n_done)
+    if parts:
+        write_atomically(path, lambda target: merge(parts, target))
+    shutil.rmtree(folder)
+    if not parts:
+        raise ValueError("found no sentences; expected some text")
+    return n_done
+
+
+def check_target(path: Path) -> None:
+    """One sentence if this file could not be written, before hours are spent on it."""
+    if path.suffix not in FORMATS:
+        raise ValueError(
+            f"{path}: found the ending '{path.suffix}'; expected one of "
+            + ", ".join(FORMATS)
+        )
+    if path.is_dir():
+        raise ValueError(f"{path}: found a folder; expected the name of a file")
+    _need(*NEEDED[FORMATS[path.suffix]])
+
+
+def _parts(sentences: Iterable[List[str]]) -> Iterator[Sentences]:
+    stream = iter(sentences)
+    while True:
+        part = list(islice(stream, PART))
+        if not part:
+            return
+        yield part
+
+
+def _writer(
+    write: Callable[..., None], part: Sentences, layers: List[np.ndarray], first: int
+) -> Callable[[Path], None]:
+    return lambda target: write(target, part, layers, first)
+
+
+def _write_hdf5(
+    path: Path, sentences: Sentences, layers: List[np.ndarray], first: int
+) -> None:
+    import h5py
+
+    with h5py.File(path, "w") as file:
+        for number, array in enumerate(layers, first):
+            file.create_dataset(str(number), data=array)
+
+
+def _merge_hdf5(parts: List[Path], path: Path) -> None:
+    import h5py
+
+    with h5py.File(path, "w") as file:
+        for part in parts:
+            with h5py.File(part, "r") as source:
+                for name in source:
+                    source.copy(name, file)
+
+
+def _write_parquet(
+    path: Path, sentences: Sentences, layers: List[np.ndarray], first: int
+) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    lengths = [len(words) for words in sentences]
+    n_layers, _, width = layers[0].shape
+    columns: Any = {
+        "sentence": np.repeat(np.arange(first, first + len(sentences)), lengths),
+        "token": np.concatenate([np.arange(n) for n in lengths]),
+        "word": [word for words in sentences for word in words],
+    }
+    for j in range(n_layers):
+        flat = np.concatenate([array[j] for array in layers]).reshape(-1)
+        columns[f"layer_{j}"] = pa.FixedSizeListArray.from_arrays(pa.array(flat), width)
+    parquet.write_table(pa.table(columns), path)
+
+
+def _merge_parquet(parts: List[Path], path: Path) -> None:
+    from pyarrow import parquet
+
+    with parquet.ParquetWriter(path, parquet.read_schema(parts[0])) as writer:
+        for part in parts:
+            writer.write_table(parquet.read_table(part))
+
+
+def _need(module: str, extra: str) -> None:
+    try:
+        import_module(module)
+    except ImportError:
+        raise ValueError(
+            f"this needs {module}: pip install 'spacy-elmo[{extra}]'"
+        ) from None
+
+
+WRITERS = {
+    "hdf5": (_write_hdf5, _merge_hdf5),
+    "parquet": (_write_parquet, _merge_parquet),
+}

@@ -1,0 +1,40 @@
+"""A biLM on top of the static vectors of a spaCy vocab."""
+
+from typing import Optional
+
+import numpy as np
+from spacy.vectors import Mode
+from spacy.vocab import Vocab
+from thinc.api import NumpyOps
+
+from ..bilm import BiLM, LSTMConfig
+from ..bilm.encoders import WordEncoder
+
+
+def bilm_from_vocab(
+    vocab: Vocab, *, lstm: Optional[LSTMConfig] = None, trainable: bool = False
+) -> BiLM:
+    """An untrained biLM whose x_k are the vectors of a vocab (word2vec, GloVe, fastText
+    or whatever else `spacy init vectors` read).
+
+    vocab (Vocab): A vocab with a table of vectors.
+    lstm (Optional[LSTMConfig]): Sizes of the rest.
+    trainable (bool): Whether training moves the vectors.
+    RETURNS (BiLM): The model.
+    """
+    vectors = vocab.vectors
+    if vectors.mode != Mode.default:
+        raise ValueError(
+            f"the vocab has vectors of mode '{vectors.mode}', which has no list of "
+            "words; expected mode 'default'"
+        )
+    rows = {
+        vocab.strings[key]: row
+        for key, row in vectors.key2row.items()
+        if key in vocab.strings and vocab.strings[key] not in ("", *WordEncoder.SPECIAL)
+    }
+    if not rows:
+        raise ValueError("the vocab has no vectors; expected a table of word vectors")
+    data = NumpyOps().asarray2f(NumpyOps().to_numpy(vectors.data))
+    table = np.ascontiguousarray(data[list(rows.values())])
+    return BiLM.from_word_vectors(list(rows), table, lstm=lstm, trainable=trainable)

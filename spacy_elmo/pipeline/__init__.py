@@ -1,0 +1,1 @@
+"""The spaCy component `elmo`."""

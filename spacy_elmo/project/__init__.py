@@ -1,0 +1,1 @@
+"""Modules that only project.yml calls."""

@@ -1,0 +1,23 @@
+"""Remove folders with all that is in them. Those that are not there are passed over.
+
+Run as `python -m spacy_elmo.project.clean FOLDER...`.
+"""
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Iterable
+
+
+def main(folders: Iterable[Path]) -> None:
+    for folder in folders:
+        if folder.exists():
+            shutil.rmtree(folder)
+            print(f"Removed {folder}")
+
+
+if __name__ == "__main__":
+    try:
+        main(map(Path, sys.argv[1:]))
+    except OSError as error:
+        sys.exit(str(error))

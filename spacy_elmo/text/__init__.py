@@ -1,0 +1,1 @@
+"""Reads raw text of any kind: files, tokenizers, sentences."""

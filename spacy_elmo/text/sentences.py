@@ -1,0 +1,24 @@
+"""The sentences of a text, one after another."""
+
+from collections import Counter
+from typing import Iterator, List, Optional, Sequence
+
+import numpy as np
+
+from .raw_text import find_files
+from .tokenize import Splitter, make_chunks, split_chunk
+
+
+def read_sentences(
+    texts: Sequence[str],
+    splitter: Splitter,
+    troubles: Optional["Counter[str]"] = None,
+) -> Iterator[List[str]]:
+    """texts (Sequence[str]): Files, folders, patterns.
+    troubles (Optional[Counter[str]]): Where broken input is counted."""
+    troubles = Counter() if troubles is None else troubles
+    for chunk in make_chunks(find_files(texts), 0.0, troubles):
+        found = split_chunk(splitter, 0.0, chunk)
+        stream = found.streams[0]
+        for part in np.split(stream, np.flatnonzero(stream == 0))[1:]:
+            yield [found.words[number - 1] for number in part[1:].tolist()]

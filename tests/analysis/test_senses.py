@@ -1,0 +1,323 @@
+"""`spacy elmo senses`: do occurrences lie together by sense?"""
+
+import json
+
+import numpy as np
+import pytest
+import spacy
+from helpers.analysis import cosines, make_bilm, read_json, save
+from helpers.command import call, text
+from helpers.manylangs_models import write_model
+
+from spacy_elmo.analysis.sense_map import (
+    Occurrence,
+    map_senses,
+    neighbor_accuracy,
+    occurrence_vectors,
+    plane,
+    read_occurrences,
+)
+from spacy_elmo.bilm.formats.sources import load_bilm, save_bilm
+
+LINES = [
+    ("bat", "club", "He swung the bat and missed."),
+    ("bat", "animal", "The bat slept in a cave."),
+    ("bat", "animal", "A bat flew over the lake at night."),
+    ("bat", "animal", "Two owls and one bat live there."),
+    ("ring", "sound", "Did the phone ring?"),
+    ("ring", "jewel", "Her ring was lost."),
+]
+
+
+NAMES = ["0", "1", "2", "mix", "context 1", "context 2", "sentence 1", "sentence 2"]
+
+
+def make_occurrence(word, sense, text):
+    start = text.index(word)
+    return Occurrence(word, sense, text, start, start + len(word))
+
+
+OCCURRENCES = [make_occurrence(*line) for line in LINES]
+
+
+def write(path, occurrences=OCCURRENCES):
+    lines = [json.dumps(o._asdict(), ensure_ascii=False) for o in occurrences]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+# Accuracy
+
+
+def test_accuracy_by_the_slow_way():
+    rng = np.random.default_rng(0)
+    lengths = rng.choice([0.1, 1, 10], (25, 1))
+    vectors = (lengths * rng.normal(0, 1, (25, 4))).astype(np.float32)
+    senses = [str(sense) for sense in rng.integers(0, 3, 25)]
+    hits = 0
+    for number, sense in enumerate(senses):
+        others = [other for other in range(25) if other != number]
+        nearest = others[cosines(vectors[others], vectors[number]).argmax()]
+        hits += senses[nearest] == sense
+    assert 0 < hits < 25
+    assert neighbor_accuracy(vectors, senses) == hits / 25
+
+
+def test_ties_are_shared_whatever_the_order():
+    senses = ["a", "a", "a", "b", "b", "c"]
+    same = np.linspace(1, 2, 6)[:, None] * np.array([[0.3, 0.7, -0.9]])
+    same = same.astype(np.float32)  # directions are the same, up to rounding
+    # By chance, as without context: 2 of 5, 1 of 5, none of 5.
+    expected = (3 * 2 + 2 * 1 + 0) / 5 / 6
+    for order in ([0, 1, 2, 3, 4, 5], [5, 3, 0, 1, 4, 2]):
+        found = neighbor_accuracy(same, [senses[k] for k in order])
+        assert found == pytest.approx(expected)
+
+
+def test_only_directions_count():
+    vectors = np.array([[1, 0], [9, 1], [0, 1], [-1, 8]], dtype=np.float32)
+    senses = ["a", "a", "b", "b"]
+    assert neighbor_accuracy(vectors, senses) == 1
+    assert neighbor_accuracy(vectors * [[5], [1], [0.1], [7]], senses) == 1
+    assert neighbor_accuracy(vectors[[0, 2]], ["a", "b"]) == 0
+
+
+# Maps
+
+
+def test_map_is_the_plane_of_most_variance():
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(0, 1, (30, 6)) * [9, 5, 1, 1, 1, 1]
+    points = plane(vectors)
+    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    sizes = np.linalg.eigvalsh(np.cov(units.T))[::-1]
+    np.testing.assert_allclose(np.cov(points.T), np.diag(sizes[:2]), atol=1e-12)
+    np.testing.assert_allclose(points.mean(0), 0, atol=1e-12)
+
+
+def test_map_keeps_distances_where_two_dimensions_are_enough():
+    angles = np.random.default_rng(0).uniform(0, 6, 12)
+    flat = np.stack([np.cos(angles), np.sin(angles)], 1)
+    turn = np.linalg.qr(np.random.default_rng(1).normal(0, 1, (7, 7)))[0][:2]
+    points = plane(flat @ turn)
+
+    def distances(array):
+        return np.linalg.norm(array[:, None] - array, axis=2)
+
+    np.testing.assert_allclose(distances(points), distances(flat), atol=1e-9)
+
+
+def test_map_does_not_turn_with_the_vectors():
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(0, 1, (20, 5))
+    turn = np.linalg.qr(rng.normal(0, 1, (5, 5)))[0]
+    points = plane(vectors)
+    np.testing.assert_allclose(plane(vectors @ turn), points, atol=1e-9)
+    np.testing.assert_allclose(plane(-vectors), points, atol=1e-9)
+    assert (points.max(0) >= -points.min(0)).all()
+
+
+def test_map_of_very_few():
+    assert plane(np.array([[1.0], [1.0]])).tolist() == [[0, 0], [0, 0]]
+    points = plane(np.eye(2))
+    assert points.shape == (2, 2) and np.isfinite(points).all()
+
+
+# Vectors
+
+
+def test_vectors_are_those_of_the_tokens_touched(bilm):
+    nlp = spacy.blank("en")
+    occurrences = [
+        Occurrence("well-known", "x", " A  well-known\nbank.", 4, 14),
+        Occurrence("bank", "x", " A  well-known\nbank.", 15, 19),
+        Occurrence("눈", "x", "그 눈이 온다", 2, 3),
+    ]
+    found = occurrence_vectors(bilm, nlp, occurrences)
+    words = ["A", "well", "-", "known", "bank", "."]
+    layers = bilm.embed([words])[0]
+    korean = bilm.embed([["그", "눈이", "온다"]])[0]
+    expected = [layers[:, 1:4].mean(1), layers[:, 4], korean[:, 1]]
+    assert found.shape == (3, 8, bilm.config.width)
+    for array, layered in zip(found, expected):
+        np.testing.assert_allclose(array[:3], layered, atol=1e-5)
+        np.testing.assert_allclose(array[3], layered.mean(0), atol=1e-5)
+
+
+def test_context_is_what_is_around_the_word(bilm):
+    nlp = spacy.blank("en")
+    texts = ("He saw a bat there", "He saw a well-known there", "bat there", "A bat")
+    words = ("bat", "well-known", "bat", "bat")
+    found = occurrence_vectors(
+        bilm, nlp, [make_occurrence(w, "x", t) for w, t in zip(words, texts)]
+    )[:, 4:6]
+    half = bilm.config.width // 2
+    layers = bilm.embed([texts[0].split()])[0]
+    np.testing.assert_allclose(found[0, :, :half], layers[1:, 2, :half], atol=1e-5)
+    np.testing.assert_allclose(found[0, :, half:], layers[1:, 4, half:], atol=1e-5)
+    np.testing.assert_allclose(found[1], found[0], atol=1e-5)  # whatever the word
+    assert not found[2, :, :half].any() and not found[3, :, half:].any()
+    np.testing.assert_allclose(found[2, :, half:], found[0, :, half:], atol=1e-5)
+
+
+def test_the_sentence_is_all_but_the_word(bilm):
+    texts = ("He saw a bat there", "bat")
+    occurrences = [make_occurrence("bat", "x", text) for text in texts]
+    found = occurrence_vectors(bilm, spacy.blank("en"), occurrences)[:, 6:]
+    layers = bilm.embed([texts[0].split()])[0]
+    expected = layers[1:, [0, 1, 2, 4]].mean(1)
+    np.testing.assert_allclose(found[0], expected, atol=1e-5)
+    assert not found[1].any()
+
+
+def test_spaces_have_no_sense(bilm):
+    with pytest.raises(ValueError, match="found only spaces from character 1 to 3"):
+        occurrence_vectors(
+            bilm, spacy.blank("en"), [Occurrence("a", "x", "a  b", 1, 3)]
+        )
+
+
+# All of it
+
+
+def test_each_word_by_itself(bilm):
+    nlp = spacy.blank("en")
+    found = map_senses(bilm, nlp, OCCURRENCES)
+    bat, ring = found["words"]
+    assert (bat["word"], ring["word"]) == ("bat", "ring")
+    assert (bat["majority"], ring["majority"]) == (0.75, 0.5)
+    assert [o["sense"] for o in bat["occurrences"]] == ["club", *["animal"] * 3]
+    alone = map_senses(bilm, nlp, OCCURRENCES[:4])
+    assert alone["words"] == [bat]
+    shuffled = map_senses(bilm, nlp, [OCCURRENCES[k] for k in (4, 0, 1, 5, 2, 3)])
+    assert shuffled["words"][1] == bat
+    vectors = occurrence_vectors(bilm, nlp, OCCURRENCES[:4])
+    for number, layer in enumerate(bat["layers"]):
+        assert layer["layer"] == NAMES[number]
+        np.testing.assert_allclose(
+            layer["points"], plane(vectors[:, number]), atol=1e-3
+        )
+        senses = [o.sense for o in OCCURRENCES[:4]]
+        assert layer["accuracy"] == neighbor_accuracy(vectors[:, number], senses)
+    for number, mean in enumerate(found["mean"]):
+        accuracies = [word["layers"][number]["accuracy"] for word in found["words"]]
+        assert mean["accuracy"] == np.mean(accuracies)
+        assert mean["majority"] == 0.625 and mean["layer"] == layer_name(number)
+    # Without context, the nearest of two others that have the same form is by chance.
+    assert bat["layers"][0]["accuracy"] == pytest.approx((3 * 2 / 3 + 0) / 4)
+
+
+def layer_name(number):
+    return NAMES[number]
+
+
+def test_a_word_that_occurs_once(bilm):
+    with pytest.raises(ValueError, match="'ring' occurs once"):
+        map_senses(bilm, spacy.blank("en"), OCCURRENCES[:5])
+
+
+# The command
+
+
+def test_command(bilm, source, tmp_path):
+    path, out = write(tmp_path / "en.jsonl"), tmp_path / "new" / "out.json"
+    done = call("senses", source, path, "--output", out)
+    assert done.exit_code == 0, done.output
+    data = read_json(out)
+    assert list(data) == ["kind", "title", "lang", "words", "mean"]
+    assert (data["kind"], data["title"], data["lang"]) == (
+        "senses",
+        "bilm: en.jsonl",
+        "en",
+    )
+    expected = map_senses(bilm, spacy.blank("en"), OCCURRENCES)
+    for found, word in zip(data["words"], expected["words"]):
+        assert found["occurrences"] == word["occurrences"]
+        for layer, other in zip(found["layers"], word["layers"]):
+            np.testing.assert_allclose(layer["points"], other["points"], atol=1e-3)
+    bat = data["words"][0]
+    shown = " ".join(f"{layer['accuracy']:.0%}" for layer in bat["layers"])
+    assert f"bat 4 75% {shown}" in text(done)
+    assert "mean of words 6 62.5%" in text(done)
+
+
+@pytest.mark.parametrize("kind", ["hdf5", "manylangs"])
+def test_command_takes_other_kinds_of_bilm(bilm, tmp_path, kind):
+    folder = tmp_path / "source"
+    if kind == "hdf5":
+        save_bilm(bilm, folder, "hdf5")
+    else:
+        write_model(folder)
+    path, out = write(tmp_path / "en.jsonl"), tmp_path / "out.json"
+    done = call("senses", folder, path, "--lang", "en", "--output", out)
+    assert done.exit_code == 0, done.output
+    loaded = load_bilm(folder)
+    bat = read_json(out)["words"][0]
+    assert [layer["layer"] for layer in bat["layers"]] == NAMES
+    vectors = occurrence_vectors(loaded, spacy.blank("en"), OCCURRENCES[:4])
+    for number, layer in enumerate(bat["layers"]):
+        np.testing.assert_allclose(
+            layer["points"], plane(vectors[:, number]), atol=1e-3
+        )
+
+
+def test_command_reads_korean_with_what_is_installed(tmp_path):
+    source = save(make_bilm(lang="ko"), tmp_path / "bilm")
+    lines = [("눈", "eye", "눈이 아프다."), ("눈", "snow", "밤새 눈이 왔다.")]
+    path = write(tmp_path / "ko.jsonl", [make_occurrence(*line) for line in lines])
+    out = tmp_path / "out.json"
+    for options in ([], ["--lang", "ko"], ["--tokenizer", "spacy.Tokenizer.v1"]):
+        done = call("senses", source, path, *options, "--output", out)
+        assert done.exit_code == 0, done.output
+        assert read_json(out)["lang"] == "ko"
+        assert "눈" in done.output
+
+
+def test_offsets_are_of_characters(tmp_path):
+    path = write(tmp_path / "a.jsonl")
+    assert read_occurrences(path) == OCCURRENCES
+    for occurrence in read_occurrences(path):
+        span = occurrence.text[occurrence.start : occurrence.end]
+        assert span == occurrence.word
+
+
+@pytest.mark.parametrize(
+    "line, said",
+    [
+        (
+            "no JSON",
+            "a.jsonl, line 2: expected JSON with word, sense, text, start, end",
+        ),
+        ('{"word": "a", "sense": "b", "text": "c"}', "line 2: expected JSON with word"),
+        (
+            '{"word": "a", "sense": 3, "text": "c", "start": 0, "end": 1}',
+            "line 2: expected JSON with word",
+        ),
+        (
+            '{"word": "a", "sense": "b", "text": "c", "start": 0, "end": 2}',
+            "line 2: found characters 0 to 2 of a text of 1",
+        ),
+        (
+            '{"word": "a", "sense": "b", "text": "c", "start": 1, "end": 1}',
+            "line 2: found characters 1 to 1 of a text of 1",
+        ),
+    ],
+)
+def test_lines_that_are_wrong(source, tmp_path, line, said):
+    path = write(tmp_path / "a.jsonl", OCCURRENCES[:1])
+    path.write_text(path.read_text() + line + "\n")
+    done = call("senses", source, path)
+    assert done.exit_code == 1 and said in text(done)
+
+
+def test_refusals(source, tmp_path):
+    for path, options, said in [
+        (tmp_path / "nowhere.jsonl", [], "nowhere.jsonl: cannot be read"),
+        (write(tmp_path / "empty.jsonl", []), [], "found no occurrences"),
+        (write(tmp_path / "one.jsonl", OCCURRENCES[:5]), [], "'ring' occurs once"),
+        (write(tmp_path / "a.jsonl"), ["--lang", "zz"], "expected a language of spaCy"),
+        (write(tmp_path / "b.jsonl"), ["--tokenizer", "x"], "which is not registered"),
+    ]:
+        done = call("senses", source, path, *options)
+        assert done.exit_code == 1 and "Traceback" not in done.output
+        assert said in text(done)

@@ -1,0 +1,141 @@
+"""The biLMs that come with the package, and which of them a pipeline gets."""
+
+import os
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+from typer.testing import CliRunner
+
+from spacy_elmo import load_bilm
+from spacy_elmo.analysis.sense_map import map_senses, read_occurrences
+from spacy_elmo.bilm import SourceError
+from spacy_elmo.bilm.formats.bundled import LANGUAGES, bundled_names, find_bundled
+from spacy_elmo.cli import app
+from spacy_elmo.gold.base import RULES
+
+ROOT = Path(__file__).parents[3]
+TEXTS = {"en": "Let's stick to improvisation.", "ko": "밤새 눈이 내렸다."}
+CARD = ("Data", "Licence", "Training", "Perplexity", "Limits")
+# Words whose senses come apart, and by which vectors.
+BY = {"en": "context 1", "ko": "sentence 2"}
+APART = {"en": ["play", "stick", "bank"], "ko": ["눈", "사과", "배"]}
+
+
+@pytest.fixture(params=LANGUAGES)
+def lang(request):
+    return request.param
+
+
+@pytest.fixture
+def folder(lang):
+    return find_bundled(LANGUAGES[lang])
+
+
+@pytest.fixture
+def silent():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+def blank(lang):
+    return spacy.blank(lang, config=RULES)
+
+
+def vectors(lang, text, **config):
+    nlp = blank(lang)
+    nlp.add_pipe("elmo", config=config)
+    return nlp(text).tensor
+
+
+def test_it_is_small_and_has_no_softmax(folder):
+    assert sum(file.stat().st_size for file in folder.iterdir()) <= 8e6
+    assert not (folder / "softmax.safetensors").exists()
+
+
+def test_its_card_says_where_it_comes_from(folder):
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    titles = [line[3:] for line in card.splitlines() if line.startswith("## ")]
+    assert set(CARD) <= set(titles)
+    assert "CC BY-SA" in card and "Wikipedia" in card
+
+
+def test_all_pages_give_its_perplexity(folder):
+    perplexity = load_bilm(folder).config.training["perplexity"]["mean"]
+    pages = ["README.md", "README.ko.md", "benchmarks/RESULTS.md"]
+    for page in (folder / "README.md", *(ROOT / page for page in pages)):
+        assert f"{perplexity:.1f}" in page.read_text(encoding="utf-8"), page
+
+
+def test_a_pipeline_gets_the_one_of_its_language(lang, silent):
+    text = TEXTS[lang]
+    found = vectors(lang, text)
+    named = vectors(lang, text, bilm=LANGUAGES[lang])
+    np.testing.assert_array_equal(found, named)
+    words = [token.text for token in blank(lang)(text)]
+    (layers,) = load_bilm(LANGUAGES[lang]).embed([words])
+    np.testing.assert_allclose(found, layers.mean(0), atol=1e-5)
+
+
+def test_other_languages_get_the_english_one_and_hear_of_it():
+    with pytest.warns(UserWarning, match="none for 'de'.*'bilm'"):
+        found = vectors("de", "Schnee")
+    np.testing.assert_array_equal(found, vectors("en", "Schnee"))
+
+
+def test_a_task_with_a_bilm_of_its_own_gets_that_of_its_texts():
+    nlp = blank("ko")
+    model = {
+        "@architectures": "spacy-elmo.ElmoTok2Vec.v1",
+        "elmo": {"@architectures": "spacy-elmo.ElmoLayers.v1"},
+        "mix": {"@architectures": "spacy-elmo.ElmoMix.v1"},
+    }
+    tagger = {"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": model}}
+    nlp.add_pipe("tagger", config=tagger)
+    doc = nlp.make_doc(TEXTS["ko"])
+    for token in doc:
+        token.tag_ = "X"
+    example = spacy.training.Example(nlp.make_doc(TEXTS["ko"]), doc)
+    nlp.initialize(lambda: [example])
+    elmo = next(node for node in nlp.get_pipe("tagger").model.walk() if node.shims)
+    expected = load_bilm(LANGUAGES["ko"]).state_dict()
+    found = elmo.shims[0].bilm.state_dict()
+    assert all((found[key] == expected[key]).all() for key in expected)
+
+
+def test_a_saved_pipeline_needs_no_bundled_one(lang, tmp_path, monkeypatch, silent):
+    nlp = blank(lang)
+    nlp.add_pipe("elmo")
+    expected = nlp(TEXTS[lang]).tensor
+    nlp.to_disk(tmp_path)
+    monkeypatch.setattr("spacy_elmo.bilm.formats.bundled.FOLDER", tmp_path / "nothing")
+    np.testing.assert_array_equal(spacy.load(tmp_path)(TEXTS[lang]).tensor, expected)
+
+
+def test_commands_take_a_name(lang):
+    done = CliRunner().invoke(app, ["info", LANGUAGES[lang]])
+    assert done.exit_code == 0, done.output
+
+
+def test_a_path_goes_before_a_name(lang, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    os.mkdir(LANGUAGES[lang])
+    with pytest.raises(SourceError, match="found nothing"):
+        load_bilm(LANGUAGES[lang])
+
+
+def test_a_wrong_name_is_answered_with_the_right_ones():
+    with pytest.raises(SourceError, match=", ".join(bundled_names())):
+        load_bilm("en_wiki_xl")
+
+
+def test_senses_come_apart(lang):
+    occurrences = read_occurrences(ROOT / "assets" / "senses" / f"{lang}.jsonl")
+    found = map_senses(load_bilm(LANGUAGES[lang]), blank(lang), occurrences)
+    for word in found["words"]:
+        if word["word"] in APART[lang]:
+            accuracy = {layer["layer"]: layer["accuracy"] for layer in word["layers"]}
+            assert accuracy[BY[lang]] > word["majority"], word["word"]

@@ -1,0 +1,221 @@
+"""The core on a GPU that is not there: what a GPU would punish fails on a CPU.
+
+Tensors of the host are real, tensors of the GPU have shapes and a device but no values.
+To mix the two fails, and so does all that makes the host wait for the GPU.
+"""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from spacy_elmo.bilm import (
+    BiLM,
+    BiLMConfig,
+    BytesConfig,
+    CharsConfig,
+    Lexicon,
+    LSTMConfig,
+    SoftmaxConfig,
+    WordsConfig,
+    load_bilm,
+    softmax,
+)
+from spacy_elmo.bilm.engines import word_cache as words
+from spacy_elmo.bilm.engines.runtime import PaddedEngine
+from spacy_elmo.bilm.state import State
+
+# The biLM tells by their addresses whether weights have changed; fake ones have none.
+pytestmark = pytest.mark.filterwarnings("ignore:Accessing the data pointer of Fake")
+
+
+FILTERS = [[1, 3], [2, 4]]
+ENCODERS = {
+    "bytes": BytesConfig(char_dim=3, filters=FILTERS),
+    "chars": CharsConfig(char_dim=3, word_dim=2, filters=FILTERS),
+    "chars-alone": CharsConfig(char_dim=3, filters=FILTERS),
+    "chars-lstm": CharsConfig(reader="lstm", char_dim=3, word_dim=2),
+    "words": WordsConfig(dim=4),
+}
+N_WORDS = 12
+# Short: an operation on nothing costs half a millisecond.
+SENTENCES = [["bad", "눈"], [], ["unheard"]]
+
+
+def ids(symbols):
+    return {symbol: row for row, symbol in enumerate(symbols)}
+
+
+def make(kind, head="full"):
+    special = ["<bos>", "<eos>", "<bow>", "<eow>", "<oov>", "<pad>"]
+    lexicon = Lexicon(ids([*special, *"abcd눈"]), ids([*special, "bad", "cab"]))
+    config = BiLMConfig(
+        encoder=ENCODERS[kind],
+        lstm=LSTMConfig(dim=7, projection_dim=5),
+        softmax=SoftmaxConfig(N_WORDS, head, n_samples=5),
+    )
+    return BiLM(config, lexicon=lexicon)
+
+
+# The mistakes
+
+
+MIXED, HOST_INDEX = "same device|Mismatching", "index on the host"
+NO_SIZE = "mask|nonzero|unique"
+NO_VALUE, BACK, WAITS = "scalar_dense|numpy", "copy to the host", "copy that waits"
+MISTAKES = [
+    (MIXED, lambda x, host: x + host),
+    (MIXED, lambda x, host: x @ torch.zeros(3, 3)),
+    (MIXED, lambda x, host: x.gather(0, host.long())),
+    (MIXED, lambda x, host: torch.where(host > 0, x, x)),
+    (MIXED, lambda x, host: F.embedding(torch.tensor([0]), x)),
+    (MIXED, lambda x, host: x.index_put_([x[0].long()], host)),
+    ("index for the host", lambda x, host: host[x[0].long()]),
+    (HOST_INDEX, lambda x, host: x[torch.tensor([0, 2])]),
+    (HOST_INDEX, lambda x, host: x.__setitem__(torch.tensor([0]), 1.0)),
+    (NO_SIZE, lambda x, host: x[x > 0]),
+    (NO_SIZE, lambda x, host: x.__setitem__(x[:, 0] > 0, x[0])),
+    (NO_SIZE, lambda x, host: x.nonzero()),
+    (NO_SIZE, lambda x, host: x.unique()),
+    (NO_VALUE, lambda x, host: x.sum().item()),
+    (NO_VALUE, lambda x, host: bool(x.any())),
+    (NO_VALUE, lambda x, host: x.tolist()),
+    (NO_VALUE, lambda x, host: x.numpy()),
+    (BACK, lambda x, host: x.cpu()),
+    (BACK, lambda x, host: host.copy_(x)),
+    (WAITS, lambda x, host: host.to(x.device)),
+    (WAITS, lambda x, host: x.__setitem__(0, host[0])),
+    (WAITS, lambda x, host: torch.tensor([1, 2], device=x.device)),
+]
+
+
+@pytest.mark.parametrize("reason, mistake", MISTAKES)
+def test_mistakes_are_refused(gpu, reason, mistake):
+    x = torch.ones(3, 3, device=gpu.device)
+    with pytest.raises((RuntimeError, AssertionError), match=reason):
+        with gpu.never_waits():
+            mistake(x, torch.ones(3, 3))
+
+
+def test_mistakes_are_refused_in_the_backward_pass(gpu):
+    class Careless(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * torch.full((3,), 2.0)
+
+    x = torch.ones(3, device=gpu.device, requires_grad=True)
+    (x * 3).sum().backward()
+    assert x.grad.device == gpu.device
+    with pytest.raises(RuntimeError, match="same device"):
+        Careless.apply(x).sum().backward()
+
+
+# Training
+
+
+def loss_of(bilm, batch, state):
+    """What pretraining minimises, and the new state. The targets, of every cluster,
+    are on the host."""
+    layers, state = bilm(batch, state)
+    targets = torch.arange(batch.tokens.numel()) % N_WORDS
+    sides = layers[-1].flatten(0, 1).chunk(2, dim=1)  # (n, proj) each
+    return sum(bilm.softmax.loss(side, targets) for side in sides), state
+
+
+# Encoders and output layers do not meet: each with one of the others will do.
+PAIRS = [(kind, "full") for kind in ENCODERS]
+PAIRS += [("words", "sampled"), ("words", "adaptive")]
+
+
+@pytest.mark.parametrize("kind, head", PAIRS)
+def test_training_never_waits(gpu, kind, head):
+    bilm = make(kind, head).to(gpu.device)
+    zeros = State.zeros(bilm.config.lstm, len(SENTENCES), bilm.weight)
+    with gpu.never_waits():
+        batch = bilm.prepare(SENTENCES)
+        for state in (None, zeros):
+            loss, state = loss_of(bilm, batch, state)
+            loss.backward()
+            assert loss.device == state.h.device == state.c.device == gpu.device
+    assert bilm.device == gpu.device
+    for name, weight in bilm.named_parameters():
+        assert weight.grad is not None and weight.grad.device == gpu.device, name
+
+
+@pytest.mark.parametrize("head", ["full", "sampled", "adaptive"])
+def test_softmax_in_chunks_with_targets_on_either_side(gpu, monkeypatch, head):
+    monkeypatch.setattr(softmax, "MAX_LOGITS", 40)
+    monkeypatch.setattr(softmax, "WORDS_AT_A_TIME", 7)
+    layer = make("words", head).to(gpu.device).softmax
+    hidden = torch.ones(N_WORDS, 5, device=gpu.device, requires_grad=True)
+    targets = torch.arange(N_WORDS)
+    with gpu.never_waits():
+        layer.loss(hidden, targets).backward()
+        assert layer.log_probs(hidden, targets).device == gpu.device
+    assert hidden.grad.device == gpu.device
+    layer.loss(hidden, targets.to(gpu.device)).backward()
+    # Only the adaptive layer has to know the targets, and asks for nothing else.
+    assert gpu.to_host == ([(N_WORDS,)] if head == "adaptive" else [])
+
+
+# Inference
+
+
+def assert_vectors(bilm, sentences, state, device, **settings):
+    """Run and check without and with a state, which is returned."""
+    stateless, none = bilm.run(sentences, **settings)
+    stateful, state = bilm.run(sentences, state, **settings)
+    assert isinstance(bilm._runtime.engine, PaddedEngine)
+    assert none is None and state.h.device == state.c.device == device
+    for x, y, sentence in zip(stateless, stateful, sentences, strict=True):
+        assert x.shape == y.shape == (len(sentence), 3, 10)
+        assert x.device == y.device == device
+    return state
+
+
+@pytest.mark.parametrize("kind", ENCODERS)
+def test_vectors_never_wait(gpu, kind):
+    bilm = make(kind).to(gpu.device)
+    state = State.zeros(bilm.config.lstm, 1, bilm.weight)  # fewer rows than sentences
+    with gpu.never_waits():
+        assert bilm.run([]) == ([], None)
+        state = assert_vectors(bilm, SENTENCES, state, gpu.device)
+        assert_vectors(bilm, SENTENCES, state, gpu.device, max_batch_tokens=1)
+
+
+@pytest.mark.parametrize("cache_words, kept", [(0, 0), (5, 5), (1000, 8)])
+def test_word_cache_never_waits(gpu, monkeypatch, cache_words, kept):
+    monkeypatch.setattr(words, "CHUNK", 2)
+    bilm = make("bytes").to(gpu.device)
+    bilm.cache_words = cache_words  # passed by, full after each call, or growing
+    with gpu.never_waits():
+        for sentences in (SENTENCES, [["three", "new", "words"]]):
+            assert bilm.run(sentences)[0][0].device == gpu.device
+        assert len(bilm._runtime.words) == kept
+        bilm.clear_cache()
+        assert bilm.run(SENTENCES)[0][0].device == gpu.device
+
+
+@pytest.mark.parametrize("kind", ENCODERS)
+def test_embed_copies_its_results_to_the_host_and_nothing_else(gpu, kind):
+    bilm = make(kind).to(gpu.device)
+    shapes = [(3, len(sentence), 10) for sentence in SENTENCES]
+    for stateful in (False, True, True):
+        gpu.to_host.clear()
+        found = bilm.embed(SENTENCES, stateful, max_batch_tokens=4)
+        assert [x.shape for x in found] == shapes
+        assert all(isinstance(x, np.ndarray) for x in found)
+        assert sorted(gpu.to_host) == sorted(shapes)
+
+
+@pytest.mark.parametrize("kind", ENCODERS)
+def test_model_is_saved_from_a_gpu_and_loaded_onto_it(gpu, kind, tmp_path):
+    make(kind, "sampled").to(gpu.device).save(tmp_path)
+    bilm = load_bilm(tmp_path, device=str(gpu.device))
+    assert {weight.device for weight in bilm.parameters()} == {gpu.device}
+    with gpu.never_waits():
+        assert bilm.run(SENTENCES)[0][0].device == gpu.device

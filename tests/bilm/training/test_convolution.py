@@ -1,0 +1,75 @@
+"""The convolutions of training against those of CharCNN.convolve, by autograd."""
+
+import pytest
+import torch
+
+from spacy_elmo.bilm.config import BytesConfig
+from spacy_elmo.bilm.encoders import Boundary, ByteEncoder
+from spacy_elmo.bilm.training.convolution import same_end
+
+WORDS = ["a", "bb", "눈이", "hello", "anti-establishment", Boundary.BEGIN, ""]
+
+
+def make_encoder(**overrides):
+    torch.manual_seed(0)
+    settings = {"char_dim": 3, "filters": [[1, 4], [4, 5], [2, 3]], "max_chars": 24}
+    config = BytesConfig(**{**settings, **overrides})
+    encoder = ByteEncoder(config, 6, projection=True)
+    for module in encoder.modules():
+        if hasattr(module, "reset_parameters"):
+            module.reset_parameters()
+    return encoder.double()
+
+
+def outputs_and_gradients(encoder, groups):
+    y = encoder(*groups)
+    weights = dict(encoder.named_parameters())
+    d_y = torch.arange(y.numel()).view_as(y).sin().to(y.dtype)
+    return y, dict(zip(weights, torch.autograd.grad(y, list(weights.values()), d_y)))
+
+
+def check(encoder, groups, monkeypatch):
+    found, gradients = outputs_and_gradients(encoder, groups)
+    monkeypatch.setattr(encoder.cnn, "_in_one", lambda groups: False)
+    expected, wanted = outputs_and_gradients(encoder, groups)
+    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(gradients, wanted)
+    assert gradients["cnn.embedding"].abs().max() > 0
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+@pytest.mark.parametrize("size", [1, 3, len(WORDS)])
+def test_it_is_what_autograd_makes_of_the_plain_one(monkeypatch, activation, size):
+    encoder = make_encoder(activation=activation)
+    pieces = [WORDS[i : i + size] for i in range(0, len(WORDS), size)]
+    groups = [encoder.encode(piece) for piece in pieces]
+    assert encoder.cnn._in_one(groups)
+    check(encoder, groups, monkeypatch)
+
+
+@pytest.mark.parametrize("n", range(14, 26))
+def test_words_as_long_as_their_row(monkeypatch, n):
+    """A narrow filter sees their ends in places where a wide one sees nothing."""
+    word = "".join(chr(ord("a") + k) for k in range(n))
+    encoder = make_encoder()
+    check(encoder, [encoder.encode([word, "short"])], monkeypatch)
+
+
+def test_all_rows_must_end_alike():
+    ids = torch.tensor([[1, 2, 0, 0, 0], [3, 3, 3, 3, 3]])
+    assert same_end(ids, 3) and not same_end(ids, 4)
+    assert not same_end(torch.tensor([[1, 2, 0, 0, 0], [1, 2, 3, 0, 0]]), 3)
+
+
+def test_autocast_computes_in_a_short_type():
+    encoder = make_encoder().float()
+    groups = [encoder.encode(WORDS)]
+    expected, wanted = outputs_and_gradients(encoder, groups)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert encoder.cnn._in_one(groups)
+        found, gradients = outputs_and_gradients(encoder, groups)
+    assert found.dtype == torch.bfloat16
+    assert (found - expected).norm() < 0.02 * expected.norm()
+    for name, gradient in gradients.items():
+        assert gradient.dtype == torch.float32
+        assert (gradient - wanted[name]).norm() < 0.1 * wanted[name].norm(), name

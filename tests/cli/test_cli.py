@@ -1,0 +1,128 @@
+import os
+import re
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+import pytest
+import spacy
+import srsly
+from helpers.command import call, text
+from helpers.models import write_files
+from helpers.reference import random_arrays, random_options
+from helpers.tasks import elmo_alone, make_examples, save_tiny
+from typer.main import get_command
+
+from spacy_elmo import load_bilm
+from spacy_elmo.cli import app
+
+
+@pytest.fixture
+def source(tmp_path):
+    rng = np.random.default_rng(3)
+    options = random_options(rng)
+    folder = tmp_path / "source"
+    folder.mkdir()
+    write_files(folder, options, random_arrays(options, rng))
+    return folder
+
+
+def test_convert_there_and_back_with_the_real_command(source, tmp_path):
+    native, back = tmp_path / "native", tmp_path / "back"
+    for args in ([source, native], [native, back, "--to", "hdf5"]):
+        command = [sys.executable, "-m", "spacy", "elmo", "convert", *map(str, args)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    with (
+        h5py.File(source / "weights.hdf5") as old,
+        h5py.File(back / "weights.hdf5") as new,
+    ):
+        names = []
+        old.visit(names.append)
+        for name in names:
+            if isinstance(old[name], h5py.Dataset):
+                np.testing.assert_array_equal(old[name][()], new[name][()])
+    words = [["눈", "snow"]]
+    np.testing.assert_array_equal(
+        load_bilm(native).embed(words)[0], load_bilm(source).embed(words)[0]
+    )
+
+
+@pytest.mark.parametrize("name", sorted(get_command(app).commands))
+def test_each_command_says_what_it_does(name):
+    done = call(name, "--help")
+    assert done.exit_code == 0
+    assert "Usage:" in text(done) and "--help" in text(done)
+
+
+def test_output_that_has_no_hangul(tmp_path):
+    path = tmp_path / "senses.jsonl"
+    uses = [("eye", "눈이 아프다."), ("snow", "눈이 온다."), ("eye", "눈이 크다.")]
+    place = {"word": "눈", "start": 0, "end": 1}
+    srsly.write_jsonl(path, [{**place, "sense": s, "text": t} for s, t in uses])
+    command = [sys.executable, "-m", "spacy", "elmo", "senses", "ko_elmo_sm"]
+    done = subprocess.run(
+        [*command, str(path), "--lang", "ko"],
+        env={**os.environ, "PYTHONIOENCODING": "cp1252"},
+        capture_output=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"?" in done.stdout
+
+
+def test_info_on_a_package_that_is_no_pipeline():
+    done = call("info", "numpy")
+    assert done.exit_code == 1
+    assert "numpy: cannot be loaded as a pipeline" in text(done)
+
+
+@pytest.mark.parametrize("command", ["convert", "info"])
+def test_bad_source_exits_with_a_sentence(command, tmp_path):
+    target = [tmp_path / "out"] if command == "convert" else []
+    done = call(command, tmp_path / "nowhere", *target)
+    assert done.exit_code == 1
+    assert "no such file or folder; expected a biLM" in text(done)
+    assert "Traceback" not in done.output
+
+
+def test_unknown_format_is_refused(source, tmp_path):
+    assert call("convert", source, tmp_path / "out", "--to", "onnx").exit_code == 2
+
+
+def test_destination_that_cannot_be_made_exits_with_a_sentence(source, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    done = call("convert", source, tmp_path / "file")
+    assert done.exit_code == 1
+    assert "file" in done.output and "Traceback" not in done.output
+
+
+def test_info_tells_the_sizes(source):
+    done = call("info", source)
+    assert done.exit_code == 0
+    bilm = load_bilm(source)
+    for value in (bilm.config.width, bilm.config.lstm.dim, bilm.config.encoder.filters):
+        assert str(value) in done.output
+
+
+@pytest.mark.parametrize("args", [[], ["convert"], ["info"]])
+def test_help(args):
+    done = call(*args, "--help")
+    assert done.exit_code == 0 and "Usage" in done.output
+
+
+def test_info_prints_what_each_task_has_learned(tmp_path):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("elmo", config={"bilm": str(save_tiny(tmp_path / "bilm"))})
+    tok2vec = elmo_alone(init_weights=[0.0, 0.0, 1.0], init_gamma=0.5)
+    nlp.add_pipe("tagger", config={"model": {"tok2vec": tok2vec}})
+    nlp.initialize(lambda: make_examples(nlp))
+    nlp.to_disk(tmp_path / "pipeline")
+    done = call("info", tmp_path / "pipeline")
+    assert done.exit_code == 0, done.output
+    assert re.search(r"tagger +0\.212 0\.212 0\.576 +0\.500", done.output)
+    assert "2 + 1" in done.output  # layers of the biLM
+    spacy.blank("en").to_disk(tmp_path / "bare")
+    done = call("info", tmp_path / "bare")
+    assert done.exit_code == 1
+    assert "a pipeline without 'elmo'" in " ".join(done.output.split())

@@ -1,0 +1,25 @@
+"""`spacy elmo embed`, while it works."""
+
+from importlib import import_module
+
+import tqdm
+from helpers.command import call
+from helpers.pipelines import save_bilm
+
+
+def test_progress_is_shown(tmp_path, monkeypatch):
+    seen = []
+
+    class Bar(tqdm.tqdm):
+        def update(self, n=1):
+            seen.append(n)
+            self.n += n
+
+    monkeypatch.setattr(tqdm, "tqdm", Bar)
+    monkeypatch.setattr(import_module("spacy_elmo.embedding.embed_file"), "PART", 2)
+    source = save_bilm(tmp_path / "bilm")
+    text = tmp_path / "a.txt"
+    text.write_text("one two\nthree\nfour\nfive\nsix seven\n")
+    done = call("embed", source, text, tmp_path / "out.hdf5", "--tokenized")
+    assert done.exit_code == 0, done.output
+    assert len(seen) > 1 and sum(seen) == 5

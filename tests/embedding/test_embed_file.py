@@ -1,0 +1,258 @@
+"""`spacy elmo embed`: the vectors of a text on disk, restartable."""
+
+import sys
+
+import h5py
+import numpy as np
+import pytest
+import torch
+from helpers.command import call, text
+from helpers.corpora import by_spacy
+from helpers.pretraining import write_text
+from pyarrow import parquet
+
+from spacy_elmo.bilm import BiLM, BiLMConfig, BytesConfig, LSTMConfig, load_bilm
+from spacy_elmo.bilm.fingerprint import fingerprint
+from spacy_elmo.embedding import embed_file as dump_module
+from spacy_elmo.embedding.embed_file import dump
+
+SENTENCES = [[f"w{n}", "눈", "x" * 60][: 1 + n % 3] for n in range(23)]
+ENDINGS = ["hdf5", "h5", "parquet"]
+
+
+def make_bilm(seed=0):
+    torch.manual_seed(seed)
+    encoder = BytesConfig(char_dim=3, filters=[[1, 4], [3, 5]])
+    return BiLM(BiLMConfig(encoder, LSTMConfig(8, 5), training={"lang": "en"}))
+
+
+@pytest.fixture
+def bilm():
+    return make_bilm()
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    monkeypatch.setattr(dump_module, "PART", 5)
+
+
+def read(path):
+    """RETURNS: The layers of all sentences, in order."""
+    if path.suffix == ".parquet":
+        return read_parquet(path)[1]
+    with h5py.File(path) as file:
+        assert sorted(file, key=int) == [str(n) for n in range(len(file))]
+        return [file[str(n)][()] for n in range(len(file))]
+
+
+def read_parquet(path):
+    """RETURNS: Words and layers of all sentences."""
+    words, layers = {}, {}
+    for row in parquet.read_table(path).to_pylist():
+        assert row["token"] == len(words.setdefault(row["sentence"], []))
+        words[row["sentence"]].append(row["word"])
+        layers.setdefault(row["sentence"], []).append(
+            [row[f"layer_{j}"] for j in range(len(row) - 3)]
+        )
+    assert list(words) == list(range(len(words)))
+    arrays = [np.array(part, np.float32).swapaxes(0, 1) for part in layers.values()]
+    return list(words.values()), arrays
+
+
+def assert_same(found, expected):
+    assert len(found) == len(expected)
+    for a, b in zip(found, expected):
+        assert a.dtype == b.dtype == np.float32
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("n", [1, 5, 23])
+def test_all_layers_of_all_sentences(bilm, tmp_path, ending, n):
+    path = tmp_path / f"vectors.{ending}"
+    told = []
+    assert dump(bilm, SENTENCES[:n], path, tell=told.append) == n
+    assert told[-1] == n
+    assert_same(read(path), bilm.embed(SENTENCES[:n]))
+    assert read(path)[0].shape == (3, 1, 10)
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+    if ending == "parquet":
+        assert read_parquet(path)[0] == SENTENCES[:n]
+
+
+def interrupt(bilm, path, monkeypatch, *, after, sentences=SENTENCES):
+    """A run that breaks off after some parts."""
+    real, parts = bilm.embed, []
+
+    def embed(part):
+        if len(parts) == after:
+            raise KeyboardInterrupt
+        parts.append(part)
+        return real(part)
+
+    monkeypatch.setattr(bilm, "embed", embed)
+    with pytest.raises(KeyboardInterrupt):
+        dump(bilm, sentences, path)
+    monkeypatch.setattr(bilm, "embed", real)
+    assert not path.exists()
+
+
+def watched(bilm, monkeypatch):
+    """RETURNS: A list that gets what is embedded."""
+    real, seen = bilm.embed, []
+
+    def embed(part):
+        seen.extend(part)
+        return real(part)
+
+    monkeypatch.setattr(bilm, "embed", embed)
+    return seen
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_interrupted_run_goes_on(bilm, tmp_path, monkeypatch, ending):
+    whole, path = tmp_path / f"whole.{ending}", tmp_path / f"parts.{ending}"
+    dump(bilm, SENTENCES, whole)
+    interrupt(bilm, path, monkeypatch, after=2)
+    interrupt(bilm, path, monkeypatch, after=1)
+    seen = watched(bilm, monkeypatch)
+    assert dump(bilm, iter(SENTENCES), path) == 23
+    assert seen == SENTENCES[15:]
+    assert path.read_bytes() == whole.read_bytes()
+    assert sorted(p.name for p in tmp_path.iterdir()) == [path.name, whole.name]
+
+
+def test_killed_while_a_part_is_written(bilm, tmp_path, monkeypatch):
+    path = tmp_path / "vectors.hdf5"
+    write, merge = dump_module.WRITERS["hdf5"]
+
+    def killed(target, part, layers, first):
+        if first == 10:
+            target.write_bytes(b"half")
+            raise KeyboardInterrupt
+        write(target, part, layers, first)
+
+    monkeypatch.setitem(dump_module.WRITERS, "hdf5", (killed, merge))
+    with pytest.raises(KeyboardInterrupt):
+        dump(bilm, SENTENCES, path)
+    monkeypatch.setitem(dump_module.WRITERS, "hdf5", (write, merge))
+    dump(bilm, SENTENCES, path)
+    assert_same(read(path), bilm.embed(SENTENCES))
+
+
+def test_parts_of_another_bilm_are_not_used(bilm, tmp_path, monkeypatch):
+    path = tmp_path / "vectors.hdf5"
+    interrupt(make_bilm(1), path, monkeypatch, after=3)
+    folder = tmp_path / "vectors.hdf5.parts"
+    left = {part.name for part in folder.iterdir()}
+    assert len(left) == 3
+    interrupt(bilm, path, monkeypatch, after=3)
+    assert len(list(folder.iterdir())) == 3  # those of the other one are gone
+    assert not left & {part.name for part in folder.iterdir()}
+    dump(bilm, SENTENCES, path)
+    assert_same(read(path), bilm.embed(SENTENCES))
+
+
+def test_parts_of_another_precision_are_not_used(bilm, tmp_path, monkeypatch):
+    path = tmp_path / "vectors.hdf5"
+    interrupt(bilm, path, monkeypatch, after=2)
+    bilm.precision = "int8"
+    dump(bilm, SENTENCES, path)
+    assert_same(read(path), bilm.embed(SENTENCES))
+
+
+def test_parts_of_another_text_are_not_used(bilm, tmp_path, monkeypatch):
+    path = tmp_path / "vectors.hdf5"
+    other = [*SENTENCES[:6], ["another"], *SENTENCES[7:]]
+    interrupt(bilm, path, monkeypatch, after=3, sentences=other)
+    seen = watched(bilm, monkeypatch)
+    dump(bilm, SENTENCES, path)
+    assert seen == [*SENTENCES[5:10], *SENTENCES[15:]]  # and no more than that
+    monkeypatch.undo()
+    assert_same(read(path), bilm.embed(SENTENCES))
+
+
+def test_fingerprint_is_that_of_the_weights(bilm, tmp_path):
+    assert fingerprint(make_bilm(0)) == fingerprint(bilm) != fingerprint(make_bilm(1))
+    bilm.save(tmp_path)
+    assert fingerprint(load_bilm(tmp_path)) == fingerprint(bilm)
+    with torch.no_grad():
+        bilm.backward_layers[1].bias[3] += 1e-6
+    assert fingerprint(load_bilm(tmp_path)) != fingerprint(bilm)
+
+
+# The command
+
+
+@pytest.fixture
+def source(bilm, tmp_path):
+    bilm.save(tmp_path / "bilm")
+    return tmp_path / "bilm"
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_command_reads_text(bilm, source, tmp_path, ending):
+    path = write_text(tmp_path / "a.txt", n_documents=4)
+    out = tmp_path / f"out.{ending}"
+    done = call("embed", source, path, out)
+    assert done.exit_code == 0, done.output
+    assert "12 sentences" in text(done)
+    sentences = by_spacy(path.read_text().split("\n"))
+    assert_same(read(out), bilm.embed(sentences))
+
+
+def test_command_reads_tokenized_text(bilm, source, tmp_path):
+    (tmp_path / "a.txt").write_text("Don't stop. Now!\nx\n")
+    out = tmp_path / "out.hdf5"
+    assert call("embed", source, tmp_path / "a.txt", out, "--tokenized").exit_code == 0
+    assert_same(read(out), bilm.embed([["Don't", "stop.", "Now!"], ["x"]]))
+
+
+@pytest.mark.parametrize(
+    "name, data, expected",
+    [
+        ("out.npz", "Words.", "found the ending '.npz'; expected one of .hdf5, .h5"),
+        ("out.hdf5", "", "found no sentences; expected some text"),
+        ("out.parquet", " \n", "found no sentences; expected some text"),
+    ],
+)
+def test_refusals_are_one_sentence(source, tmp_path, name, data, expected):
+    (tmp_path / "a.txt").write_text(data)
+    done = call("embed", source, tmp_path / "a.txt", tmp_path / name)
+    assert done.exit_code == 1
+    assert expected in text(done) and "Traceback" not in done.output
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.txt", "bilm"]
+
+
+def test_missing_text_is_named(source, tmp_path):
+    done = call("embed", source, tmp_path / "nowhere.txt", tmp_path / "out.hdf5")
+    assert done.exit_code == 1 and "nowhere.txt: no such file" in text(done)
+
+
+def test_broken_text_is_told(source, tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"one\n\xff\xfe two\n")
+    done = call("embed", source, tmp_path / "a.txt", tmp_path / "out.hdf5")
+    assert done.exit_code == 0, done.output
+    assert "In the text: 1 lines of broken UTF-8" in text(done)
+
+
+@pytest.mark.parametrize("module, ending", [("h5py", "hdf5"), ("pyarrow", "parquet")])
+def test_missing_packages_are_found_before_the_work(
+    source, tmp_path, monkeypatch, module, ending
+):
+    monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setattr(BiLM, "embed", None)
+    (tmp_path / "a.txt").write_text("Words.")
+    done = call("embed", source, tmp_path / "a.txt", tmp_path / f"out.{ending}")
+    assert done.exit_code == 1
+    assert f"this needs {module}: pip install 'spacy-elmo[{ending}]'" in text(done)
+
+
+def test_folder_in_the_way_is_found_before_the_work(source, tmp_path, monkeypatch):
+    monkeypatch.setattr(BiLM, "embed", None)
+    (tmp_path / "a.txt").write_text("Words.")
+    (tmp_path / "out.hdf5").mkdir()
+    done = call("embed", source, tmp_path / "a.txt", tmp_path / "out.hdf5")
+    assert done.exit_code == 1
+    assert "found a folder; expected the name of a file" in text(done)
+    assert not list((tmp_path / "out.hdf5").iterdir())

@@ -1,0 +1,46 @@
+"""Build small corpora."""
+
+import gzip
+from functools import lru_cache
+
+import numpy as np
+import spacy
+
+from spacy_elmo.pretrain.corpus import build_corpus
+from spacy_elmo.text.tokenize import Splitter
+
+
+def build(folder, *texts, lang="en", tokenizer=None, tokenized=False, **options):
+    """A corpus with nothing held out, unless options say so."""
+    splitter = Splitter(lang, tokenizer, tokenized)
+    options = {"dev_share": 0.0, **options}
+    return build_corpus(list(map(str, texts)), folder, splitter=splitter, **options)
+
+
+def sentences(corpus, part="train"):
+    tokens = getattr(corpus, part).tokens
+    parts = np.split(tokens, np.flatnonzero(tokens == 0))[1:]
+    return [[corpus.words[n - 1] for n in part[1:]] for part in parts]
+
+
+@lru_cache
+def pipeline():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    return nlp
+
+
+def by_spacy(paragraphs):
+    """The obvious way."""
+    found = []
+    for doc in pipeline().pipe(paragraphs):
+        for sentence in doc.sents:
+            found.append([token.text for token in sentence if not token.is_space])
+    return [words for words in found if words]
+
+
+def write(path, data):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = data if isinstance(data, bytes) else data.encode()
+    path.write_bytes(gzip.compress(data) if path.suffix.lower() == ".gz" else data)
+    return path

@@ -1,0 +1,248 @@
+"""Small pipelines with `elmo` in them, and spaCy's command line to run on them."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import spacy
+import torch
+from spacy.cli.init_config import fill_config
+from spacy.tokens import Doc, DocBin
+from thinc.api import Config
+
+from spacy_elmo.bilm import BiLM, BiLMConfig, BytesConfig, LSTMConfig, load_bilm
+from spacy_elmo.layers.elmo_model import get_shim
+
+# word, tag, head, dependency, entity of each token
+SENTENCES = [
+    "Ann|NNP|1|nsubj|PER saw|VBD|1|ROOT| Bob|NNP|1|dobj|PER in|IN|1|prep| "
+    "Paris|NNP|3|pobj|LOC .|.|1|punct|",
+    "The|DT|1|det| saw|NN|2|nsubj| cut|VBD|2|ROOT| the|DT|4|det| wood|NN|2|dobj| "
+    ".|.|2|punct|",
+    "Bob|NNP|1|nsubj|PER likes|VBZ|1|ROOT| green|JJ|3|amod| tea|NN|1|dobj| "
+    ".|.|1|punct|",
+    "In|IN|4|prep| Rome|NNP|0|pobj|LOC the|DT|3|det| rain|NN|4|nsubj| "
+    "stopped|VBD|4|ROOT| .|.|4|punct|",
+    "She|PRP|1|nsubj| left|VBD|1|ROOT| Paris|NNP|1|dobj|LOC with|IN|1|prep| "
+    "Ann|NNP|3|pobj|PER .|.|1|punct|",
+]
+
+# Sentences that no model here was trained on.
+TEXTS = ["Ann left Rome .", "The green wood stopped the rain in Paris .", "Tea"]
+
+
+def make_docs():
+    vocab = spacy.blank("en").vocab
+    docs = []
+    for sentence in SENTENCES:
+        columns = zip(*(token.split("|") for token in sentence.split()))
+        words, tags, heads, deps, ents = map(list, columns)
+        docs.append(
+            Doc(
+                vocab,
+                words=words,
+                tags=tags,
+                heads=[int(head) for head in heads],
+                deps=deps,
+                ents=[f"B-{ent}" if ent else "O" for ent in ents],
+            )
+        )
+    return docs
+
+
+def save_bilm(folder, seed=0):
+    """A tiny biLM of random weights, large enough for its vectors to matter."""
+    torch.manual_seed(seed)
+    encoder = BytesConfig(char_dim=4, filters=[[1, 4], [2, 8]])
+    bilm = BiLM(BiLMConfig(encoder, LSTMConfig(dim=12, projection_dim=6)))
+    with torch.no_grad():
+        for weight in bilm.parameters():
+            weight.mul_(3)
+    bilm.save(folder)
+    return folder
+
+
+# Parts of configs
+
+
+def tok2vec_with_elmo(where="input"):
+    # All words have the same language: only ELMo tells them apart.
+    return {
+        "@architectures": "spacy-elmo.Tok2VecWithElmo.v1",
+        "where": where,
+        **embed_and_encode("LANG"),
+        "elmo": {"@architectures": "spacy-elmo.ElmoListener.v1"},
+        "mix": {"@architectures": "spacy-elmo.ElmoMix.v1"},
+    }
+
+
+def elmo_tok2vec():
+    return {
+        "@architectures": "spacy-elmo.ElmoTok2Vec.v1",
+        "elmo": {"@architectures": "spacy-elmo.ElmoListener.v1"},
+        "mix": {"@architectures": "spacy-elmo.ElmoMix.v1"},
+    }
+
+
+def embed_and_encode(attribute):
+    return {
+        "embed": {
+            "@architectures": "spacy.MultiHashEmbed.v2",
+            "width": 16,
+            "attrs": [attribute],
+            "rows": [50],
+            "include_static_vectors": False,
+        },
+        "encode": {
+            "@architectures": "spacy.MaxoutWindowEncoder.v2",
+            "width": 16,
+            "depth": 1,
+            "window_size": 1,
+            "maxout_pieces": 2,
+        },
+    }
+
+
+def tagger(tok2vec):
+    model = {"@architectures": "spacy.Tagger.v2", "tok2vec": tok2vec}
+    return {"factory": "tagger", "model": model}
+
+
+def parser(tok2vec):
+    # Labels that are rarer than 30 times would become "dep".
+    model = transitions("parser", tok2vec)
+    return {"factory": "parser", "min_action_freq": 1, "model": model}
+
+
+def ner(tok2vec):
+    return {"factory": "ner", "model": transitions("ner", tok2vec)}
+
+
+def transitions(state_type, tok2vec):
+    return {
+        "@architectures": "spacy.TransitionBasedParser.v2",
+        "state_type": state_type,
+        "extra_state_tokens": False,
+        "hidden_width": 16,
+        "maxout_pieces": 2,
+        "use_upper": True,
+        "tok2vec": tok2vec,
+    }
+
+
+def elmo(**settings):
+    return {"factory": "elmo", **settings}
+
+
+def make_config(components, *, training=None, initialize=None):
+    return Config(
+        {
+            "paths": {"train": None, "dev": None, "bilm": None},
+            "nlp": {"lang": "en", "pipeline": list(components)},
+            "components": components,
+            "training": {
+                "max_steps": 120,
+                "eval_frequency": 30,
+                "dropout": 0.0,
+                "optimizer": {"@optimizers": "Adam.v1", "learn_rate": 0.02},
+                **(training or {}),
+            },
+            "initialize": initialize or {},
+        }
+    )
+
+
+# Commands
+
+
+def run_python(*args, cwd=None, python=sys.executable):
+    """RETURNS (str): What it printed."""
+    done = subprocess.run(
+        [python, *map(str, args)],
+        capture_output=True,
+        encoding="utf-8",
+        cwd=cwd,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONIOENCODING": "utf-8"},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def run_spacy(*args):
+    return run_python("-m", "spacy", *args)
+
+
+def write_config(folder, components, **sections):
+    """A config and its training data, in a folder of their own."""
+    folder.mkdir(exist_ok=True)
+    DocBin(docs=make_docs()).to_disk(folder / "docs.spacy")
+    make_config(components, **sections).to_disk(folder / "partial.cfg")
+    fill_config(folder / "config.cfg", folder / "partial.cfg", silent=True)
+    return folder / "config.cfg"
+
+
+def paths(config, bilm=None):
+    """Options of commands that take a config."""
+    docs = config.parent / "docs.spacy"
+    options = ["--paths.train", docs, "--paths.dev", docs]
+    return options if bilm is None else [*options, "--paths.bilm", bilm]
+
+
+def train(folder, components, *, bilm=None, **sections):
+    """RETURNS (Path): The best pipeline that `spacy train` found."""
+    config = write_config(folder, components, **sections)
+    run_spacy("train", config, "--output", folder, *paths(config, bilm))
+    return folder / "model-best"
+
+
+class Trained(NamedTuple):
+    """A pipeline, and the biLM that it was told to start from."""
+
+    path: Path
+    bilm: BiLM
+
+
+def train_shared(folder):
+    """Train tagger, parser and ner with one `elmo`, each with it in another place. The
+    folder of the biLM is gone afterwards."""
+    source = save_bilm(folder / "bilm")
+    components = {
+        "elmo": elmo(bilm="${paths.bilm}"),
+        "tagger": tagger(tok2vec_with_elmo("input")),
+        "parser": parser(tok2vec_with_elmo("output")),
+        "ner": ner(tok2vec_with_elmo("both")),
+    }
+    trained = Trained(train(folder, components, bilm=source), load_bilm(source))
+    shutil.rmtree(source)
+    return trained
+
+
+# What comes out
+
+
+def predictions(nlp):
+    return [doc.to_json() for doc in nlp.pipe(TEXTS)]
+
+
+def vectors(nlp):
+    return np.concatenate([doc.tensor for doc in nlp.pipe(TEXTS)])
+
+
+def mean_of_layers(bilm):
+    """What `elmo` should give, from the biLM alone."""
+    return np.concatenate([bilm.embed([text.split()])[0].mean(0) for text in TEXTS])
+
+
+def get_bilm(nlp):
+    return get_shim(nlp.get_pipe("elmo").model).bilm
+
+
+def same_weights(bilm, other):
+    """Bit for bit."""
+    mine, theirs = bilm.state_dict(), other.state_dict()
+    assert mine.keys() == theirs.keys()
+    return all(torch.equal(mine[name], theirs[name]) for name in mine)

@@ -1,0 +1,98 @@
+"""A tiny pretraining for tests."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from spacy_elmo.pretrain.pretrain_config import load_config
+from spacy_elmo.pretrain.run import pretrain, read_log
+
+CONFIG = """
+[paths]
+raw_text = null
+
+[model]
+
+[model.encoder]
+type = "bytes"
+char_dim = 4
+filters = [[1, 4], [2, 8], [3, 8]]
+n_highway = 1
+
+[model.lstm]
+dim = 16
+projection_dim = 8
+n_layers = 2
+
+[corpus]
+lang = "en"
+n_process = 1
+dev_share = 0.1
+
+[vocab]
+max_words = 60
+min_count = 1
+
+[training]
+seed = 0
+max_steps = 12
+max_epochs = 0
+batch_size = 4
+window = 6
+dropout = 0.2
+carry_state = true
+eval_frequency = 4
+
+[training.optimizer]
+name = "adamw"
+learn_rate = 0.01
+"""
+
+
+def write_text(path: Path, *, n_documents: int = 30, seed: int = 0) -> Path:
+    """A text in which some words follow others."""
+    rng = np.random.default_rng(seed)
+    names = [f"{c}{v}{d}" for c in "bdfgkmt" for v in "aeiou" for d in "nrs"]
+    lines = []
+    for _ in range(n_documents):
+        for _ in range(3):
+            start = int(rng.integers(len(names)))
+            steps = np.cumsum(rng.integers(1, 4, int(rng.integers(3, 12))))
+            words = [names[(start + step) % len(names)] for step in steps]
+            lines.append(" ".join(words) + ".")
+        lines.append("")
+    path.write_text("\n".join(lines), encoding="utf8")
+    return path
+
+
+def write_config(path: Path, text: Path, config: str = CONFIG) -> Path:
+    path.write_text(config.replace("raw_text = null", f'raw_text = "{text}"'), "utf8")
+    return path
+
+
+def command(*args: object) -> list[str]:
+    return [sys.executable, "-m", "spacy", "elmo", *map(str, args)]
+
+
+def run(*args: object, **options: object) -> subprocess.CompletedProcess:
+    env = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        command(*args), capture_output=True, text=True, env=env, **options
+    )
+
+
+@pytest.fixture
+def config_path(tmp_path):
+    return write_config(tmp_path / "config.cfg", write_text(tmp_path / "text.txt"))
+
+
+def train(config_path, output, **overrides):
+    """RETURNS: What was said, and the log."""
+    named = {key.replace("__", "."): value for key, value in overrides.items()}
+    said = []
+    pretrain(load_config(config_path, named), output, say=said.append)
+    return "\n".join(said), read_log(output / "log.jsonl")

@@ -1,0 +1,79 @@
+"""Where tests of the Thinc side run: see the fixture `device` in conftest.py."""
+
+import contextlib
+
+import spacy.ml.parser_model
+import spacy.pipeline.transition_parser
+import spacy.util
+import srsly.msgpack._msgpack_numpy
+import thinc.backends
+import thinc.types
+import thinc.util
+import torch
+from helpers.strict_ops import TRANSFERS, XP, StrictOps, count_transfer
+from thinc.api import get_current_ops, set_current_ops, use_ops
+
+
+class Device:
+    """Where a test runs: the strict device, or a real GPU, which counts nothing."""
+
+    def __init__(self, ops, counts):
+        self.ops = ops
+        self.counts = counts
+
+    def has(self, array):
+        return isinstance(array, self.ops.xp.ndarray)
+
+    def host(self, array):
+        return self.ops.to_numpy(array)
+
+    @contextlib.contextmanager
+    def transfers(self, *places):
+        """Within the block, spacy_elmo brings something to the host at these places,
+        and nowhere else. Gives a list that has all of them in the end."""
+        before, found = len(TRANSFERS), []
+        yield found
+        found += [transfer for transfer in TRANSFERS[before:] if transfer.place]
+        stacks = {transfer.place: transfer.stack for transfer in found}
+        if self.counts:
+            assert set(stacks) == set(places), "\n".join(stacks.values())
+
+
+@contextlib.contextmanager
+def strict_device(monkeypatch):
+    """Thinc, spaCy and srsly take DeviceArray for cupy's array and StrictOps for
+    CupyOps, and StrictOps are the current ones."""
+    TRANSFERS.clear()
+    for module in (thinc.util, spacy.util, srsly.msgpack._msgpack_numpy):
+        monkeypatch.setattr(module, "cupy", XP, raising=False)
+    for module in (thinc.util, srsly.msgpack._msgpack_numpy):
+        monkeypatch.setattr(module, "has_cupy", True)
+    for module in (
+        thinc.backends,
+        spacy.ml.parser_model,
+        spacy.pipeline.transition_parser,
+    ):
+        monkeypatch.setattr(module, "CupyOps", StrictOps)
+    monkeypatch.setattr(thinc.types, "get_array_module", thinc.util.get_array_module)
+    for name in "cpu item numpy tolist __array__ __bool__ __float__ __int__".split():
+        monkeypatch.setattr(torch.Tensor, name, _counted(getattr(torch.Tensor, name)))
+    current = get_current_ops()
+    set_current_ops(StrictOps())
+    try:
+        yield Device(get_current_ops(), counts=True)
+    finally:
+        set_current_ops(current)
+
+
+def _counted(method):
+    def call(tensor, *args, **kwargs):
+        count_transfer()
+        return method(tensor, *args, **kwargs)
+
+    return call
+
+
+@contextlib.contextmanager
+def real_device():
+    with use_ops("cupy"):
+        yield Device(get_current_ops(), counts=False)

@@ -1,0 +1,380 @@
+"""What tasks learn with `elmo` before them, and what that does to the biLM."""
+
+import copy
+import gc
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import spacy
+import torch
+from helpers.tasks import (
+    ENCODERS,
+    GOLD,
+    bilm_of,
+    count_reads,
+    elmo_alone,
+    make_examples,
+    make_nlp,
+    mixes_of,
+    save_tiny,
+    task_config,
+    train,
+    weights_of,
+    with_elmo,
+    wrong,
+)
+from spacy import registry
+from spacy.tokens import Doc
+from spacy.training import Example
+from thinc.api import SGD, Adam
+
+import spacy_elmo.pipeline.layer_source
+from spacy_elmo.layers.mix import get_mix
+
+
+@pytest.fixture(scope="module")
+def bilm(tmp_path_factory):
+    return save_tiny(tmp_path_factory.mktemp("bilm"))
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    return count_reads(monkeypatch)
+
+
+def learn(nlp, examples, names, learn_rate=0.02):
+    """Train until all tasks predict what they were shown."""
+    optimizer = Adam(learn_rate, L2=0.0)
+    for _ in range(15):
+        train(nlp, examples, 20, optimizer=optimizer)
+        if not any(wrong(nlp, examples, name) for name in names):
+            break
+    assert {name: wrong(nlp, examples, name) for name in names} == dict.fromkeys(
+        names, []
+    )
+
+
+# Tasks learn
+
+
+@pytest.mark.parametrize("name", GOLD)
+def test_tasks_learn_what_only_elmo_tells(bilm, name):
+    nlp, examples = make_nlp(bilm, {name: with_elmo()})
+    assert wrong(nlp, examples, name)
+    learn(nlp, examples, [name])
+
+
+@pytest.mark.parametrize("name", ["tagger", "ner"])
+@pytest.mark.parametrize("where", ["output", "both"])
+def test_tasks_learn_wherever_elmo_comes_in(bilm, name, where):
+    nlp, examples = make_nlp(bilm, {name: with_elmo(where)})
+    learn(nlp, examples, [name])
+
+
+@pytest.mark.parametrize("name", ["tagger", "parser", "textcat", "spancat"])
+def test_tasks_learn_from_elmo_alone(bilm, name):
+    nlp, examples = make_nlp(bilm, {name: elmo_alone()})
+    learn(nlp, examples, [name])
+
+
+@pytest.mark.parametrize("where", ["input", "both"])
+@pytest.mark.parametrize("encode", ENCODERS)
+def test_layers_of_spacy_work_beside_elmo(bilm, encode, where):
+    tok2vec = with_elmo(where, embed="characters", encode=encode)
+    nlp, examples = make_nlp(bilm, {"tagger": tok2vec})
+    width = nlp.get_pipe("tagger").model.get_ref("tok2vec").get_dim("nO")
+    assert width == (16 if where == "input" else 16 + 12)
+    learn(nlp, examples, ["tagger"])
+
+
+@pytest.mark.parametrize("encode", ["maxout", "maxout of old"])
+@pytest.mark.parametrize("where", ["input", "output", "both"])
+def test_docs_of_a_batch_do_not_see_each_other(bilm, encode, where):
+    nlp, examples = make_nlp(bilm, {"tagger": with_elmo(where, encode=encode)})
+    tok2vec = nlp.get_pipe("tagger").model.get_ref("tok2vec")
+    docs = [example.predicted for example in examples]
+    together = tok2vec.predict(docs)
+    for doc, found in zip(docs, together):
+        np.testing.assert_allclose(found, tok2vec.predict([doc])[0], atol=1e-5)
+
+
+def test_a_task_can_have_a_bilm_of_its_own(bilm):
+    own = {"@architectures": "spacy-elmo.ElmoLayers.v1", "bilm": bilm}
+    tasks = {"tagger": with_elmo(elmo=own), "senter": elmo_alone(elmo=own)}
+    nlp, examples = make_nlp(bilm, tasks)
+    assert nlp.get_pipe("elmo").listening_components == []
+    learn(nlp, examples, ["tagger", "senter"])
+
+
+def test_tasks_share_one_elmo_and_mix_for_themselves(bilm):
+    tasks = {"tagger": with_elmo("both"), "parser": with_elmo(), "ner": elmo_alone()}
+    nlp, examples = make_nlp(bilm, tasks)
+    assert nlp.get_pipe("elmo").listening_components == list(tasks)
+    learn(nlp, examples, tasks)
+    mixes = [get_mix(mix) for name in tasks for mix in mixes_of(nlp, name)]
+    assert len(mixes) == 4
+    for s, _ in mixes:
+        assert sum(s) == pytest.approx(1)
+        assert max(s) - min(s) > 0.01
+    assert len({tuple(s) for s, _ in mixes}) == 4
+    assert len({gamma for _, gamma in mixes}) == 4
+
+
+def test_a_shared_tok2vec_can_listen_to_elmo(bilm):
+    """elmo -> tok2vec -> tagger: gradients come only after tok2vec's own update."""
+    name = "spacy.Tok2VecListener.v1"
+    listener = {"@architectures": name, "width": 16, "upstream": "tok2vec"}
+    tasks = {"tagger": listener, "senter": listener}
+    nlp, examples = make_nlp(bilm, {}, frozen=False)
+    nlp.add_pipe("tok2vec", config={"model": with_elmo()})
+    for task, tok2vec in tasks.items():
+        model = {"@architectures": "spacy.Tagger.v2", "tok2vec": tok2vec}
+        nlp.add_pipe(task, config={"model": model})
+    nlp.initialize(lambda: examples)
+    before = weights_of(nlp)
+    learn(nlp, examples, tasks)
+    assert all((before[key] != w).any() for key, w in weights_of(nlp).items())
+
+
+BAG = {
+    "@architectures": "spacy.TextCatBOW.v3",
+    "exclusive_classes": True,
+    "length": 64,
+    "ngram_size": 1,
+    "no_output_layer": False,
+}
+LOGISTIC = {"@layers": "spacy.LinearLogistic.v1", "nO": 2}
+MODELS = [
+    ("textcat", {"@architectures": "spacy.TextCatEnsemble.v2", "linear_model": BAG}),
+    ("textcat", {"@architectures": "spacy.TextCatCNN.v2", "exclusive_classes": True}),
+    ("span_finder", {"@architectures": "spacy.SpanFinder.v1", "scorer": LOGISTIC}),
+]
+
+
+@pytest.mark.parametrize("name, model", MODELS)
+@pytest.mark.parametrize("tok2vec", [with_elmo("both"), elmo_alone()])
+def test_models_of_spacy_take_a_width_that_comes_late(bilm, name, model, tok2vec):
+    nlp, examples = make_nlp(bilm, {})
+    nlp.add_pipe(name, config={"model": {**model, "tok2vec": tok2vec}})
+    nlp.initialize(lambda: examples)
+    losses = train(nlp, examples, 50)
+    assert losses[-1][name] < 0.5 * losses[0][name]
+
+
+def test_models_of_spacy_know_a_width_that_does_not_depend_on_the_bilm():
+    """EntityLinker asks when it is made."""
+    for where, width in (("input", 16), ("output", None), ("both", None)):
+        model = registry.resolve({"tok2vec": with_elmo(where)})["tok2vec"]
+        assert model.maybe_get_dim("nO") == width
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_docs_without_words_do_no_harm(bilm, frozen):
+    tasks = {"tagger": with_elmo("both"), "ner": elmo_alone(), "parser": with_elmo()}
+    nlp, examples = make_nlp(bilm, tasks, frozen=frozen)
+    empty = Example.from_dict(Doc(nlp.vocab), {})
+    space = Example.from_dict(Doc(nlp.vocab, words=["\n"]), {"tags": ["NOUN"]})
+    for batch in ([empty], [space], [empty, space], [space, examples[0], empty]):
+        train(nlp, batch, 2)
+    assert len(nlp("")) == 0
+    assert "elmo" in nlp.get_pipe("elmo").update([])
+    learn(nlp, examples, tasks)
+
+
+# A frozen biLM stays as it is
+
+
+def test_a_frozen_bilm_is_left_alone(bilm):
+    nlp, examples = make_nlp(bilm, {"tagger": with_elmo("both"), "ner": elmo_alone()})
+    before = weights_of(nlp)
+    elmo = nlp.get_pipe("elmo")
+    optimizer = Adam(0.05, L2=0.1, use_averages=True)
+    losses = train(nlp, examples, 5, optimizer=optimizer)
+    elmo.finish_update(optimizer)
+    assert [step["elmo"] for step in losses] == [0.0] * 5
+    assert all(torch.equal(before[key], w) for key, w in weights_of(nlp).items())
+    assert all(weight.grad is None for weight in bilm_of(nlp).parameters())
+    models = [nlp.get_pipe(name).model for name in ("tagger", "ner")]
+    learned = {
+        (node.id, name)
+        for model in models
+        for node in model.walk()
+        for name in node.param_names
+    }
+    for state in (optimizer.mom1, optimizer.mom2, optimizer.averages):
+        assert state and set(state) <= learned
+    # Not even a gradient from elsewhere moves it.
+    for weight in bilm_of(nlp).parameters():
+        weight.grad = torch.ones_like(weight)
+    elmo.finish_update(optimizer)
+    elmo.model.finish_update(optimizer)
+    assert all(torch.equal(before[key], w) for key, w in weights_of(nlp).items())
+
+
+def test_a_frozen_bilm_of_a_task_is_left_alone(bilm):
+    own = {"@architectures": "spacy-elmo.ElmoLayers.v1", "bilm": bilm}
+    for frozen in (True, False):
+        tok2vec = elmo_alone(elmo={**own, "frozen": frozen})
+        nlp, examples = make_nlp(bilm, {"tagger": tok2vec})
+        (node,) = (n for n in nlp.get_pipe("tagger").model.walk() if n.name == "elmo")
+        weights = list(node.shims[0].bilm.parameters())
+        before = [weight.detach().clone() for weight in weights]
+        train(nlp, examples, 2)
+        same = [torch.equal(old, new) for old, new in zip(before, weights)]
+        assert same == [frozen] * len(same)
+        assert all(weight.grad is None for weight in weights)
+
+
+def test_what_spacy_freezes_gets_no_gradients(bilm):
+    nlp, examples = make_nlp(bilm, {"tagger": with_elmo("both")}, frozen=False)
+    losses = train(nlp, examples, 5, exclude=["elmo"])
+    assert losses[-1]["tagger"] < losses[0]["tagger"]
+    assert all(weight.grad is None for weight in bilm_of(nlp).parameters())
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_initialising_again_starts_from_the_same_weights(bilm, own):
+    nlp, examples = make_nlp(
+        bilm if own else None, {"tagger": with_elmo()}, frozen=False
+    )
+    before = weights_of(nlp)
+    train(nlp, examples, 4)
+    assert not all(torch.equal(before[key], w) for key, w in weights_of(nlp).items())
+    nlp.initialize(lambda: examples)
+    assert all(torch.equal(before[key], w) for key, w in weights_of(nlp).items())
+
+
+# What docs do not keep, listeners get
+
+
+@pytest.mark.parametrize("most", [6, 10**6])
+def test_layers_for_listeners_are_kept_within_bounds(bilm, monkeypatch, most):
+    monkeypatch.setattr(spacy_elmo.pipeline.layer_source, "MAX_RECENT_TOKENS", most)
+    nlp, examples = make_nlp(bilm, {"tagger": with_elmo()}, store_layers="none")
+    texts = [example.reference.text for example in examples]
+    expected = [nlp(text).to_json() for text in texts]
+    assert [doc.to_json() for doc in nlp.pipe(texts)] == expected
+    kept = nlp.get_pipe("elmo")._source._recent.values()
+    assert sum(map(len, kept)) == (5 if most == 6 else 18)  # of the last doc, of all
+
+
+# Where boundaries come from
+
+
+def test_copies_read_docs_as_the_original_does(bilm):
+    nlp = spacy.blank("en")
+    elmo = nlp.add_pipe("elmo", config={"bilm": bilm})
+    nlp.add_pipe("sentencizer")
+    doc = nlp("birds sang . anna cheered .")
+    other = Doc(nlp.vocab, words=[t.text for t in doc])
+    other[3].is_sent_start = True
+    expected, _ = elmo.listen([other], False)
+    for made in (pickle.loads(pickle.dumps(elmo)), copy.deepcopy(elmo)):
+        layers, _ = made.listen([other], False)
+        np.testing.assert_array_equal(layers.data[0], expected.data[0])
+
+
+def test_a_sourced_component_that_may_read_otherwise_later_warns(bilm):
+    first = spacy.blank("en")
+    first.add_pipe("elmo", config={"bilm": bilm})
+    nlp = spacy.blank("en")
+    nlp.add_pipe("elmo", source=first)
+    nlp.add_pipe("tagger", config=task_config("tagger", with_elmo()))
+    examples = make_examples(nlp)
+    with nlp.select_pipes(disable="elmo"):
+        optimizer = nlp.initialize(lambda: examples)
+    del first
+    gc.collect()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nlp.update(examples, sgd=optimizer, exclude=["elmo"])
+    for example in examples:
+        example.predicted[3].is_sent_start = True
+    with pytest.warns(UserWarning, match="annotating_components"):
+        nlp.update(examples, sgd=optimizer, exclude=["elmo"])
+
+
+# What is not frozen learns, in whatever order spaCy calls
+
+
+def update_like_spacy_train(nlp, batches, optimizer):
+    """One step of `spacy train` on batches whose gradients are added up."""
+    for batch in batches:
+        nlp.update(batch, sgd=False)
+    for _, pipe in nlp.pipeline:
+        pipe.finish_update(optimizer)
+
+
+def update_like_a_loop(nlp, batches, optimizer):
+    """A user's own loop; the biLM's step is made when the next update begins."""
+    (batch,) = batches
+    nlp.update(batch, sgd=optimizer)
+
+
+@pytest.mark.parametrize("update", [update_like_spacy_train, update_like_a_loop])
+def test_fine_tuning_reads_each_batch_once(bilm, reads, update):
+    tasks = {"tagger": with_elmo("both"), "parser": with_elmo(), "ner": elmo_alone()}
+    nlp, examples = make_nlp(bilm, tasks, frozen=False)
+    before = weights_of(nlp)
+    reads.clear()
+    optimizer = Adam(0.01)
+    for _ in range(3):
+        update(nlp, [examples], optimizer)
+    assert reads == [3, 3, 3]
+    assert all((before[key] != w).any() for key, w in weights_of(nlp).items())
+    after = weights_of(nlp)
+    learn(nlp, examples, tasks)
+    assert all((after[key] != w).any() for key, w in weights_of(nlp).items())
+
+
+def test_both_orders_of_calls_make_the_same_steps(bilm):
+    results = []
+    for update in (update_like_spacy_train, update_like_a_loop):
+        tasks = {"tagger": with_elmo("both"), "senter": elmo_alone()}
+        nlp, examples = make_nlp(bilm, tasks, frozen=False)
+        optimizer = Adam(0.01)
+        for _ in range(3):
+            update(nlp, [examples], optimizer)
+        nlp.get_pipe("elmo").finish_update(optimizer)  # what a loop has left to do
+        results.append(weights_of(nlp))
+    for key, weight in results[0].items():
+        torch.testing.assert_close(weight, results[1][key], rtol=0, atol=1e-6)
+
+
+def test_accumulated_gradients_are_those_of_one_batch(bilm):
+    results = []
+    for parts in ([[0, 1, 2]], [[0], [1, 2]]):
+        tasks = {"tagger": with_elmo("both"), "senter": elmo_alone()}
+        nlp, examples = make_nlp(bilm, tasks, frozen=False)
+        train(nlp, examples, 2)  # the last layer of a tagger starts with zeros
+        nlp.get_pipe("elmo").finish_update(Adam(0.01))
+        before = weights_of(nlp)
+        batches = [[examples[number] for number in part] for part in parts]
+        update_like_spacy_train(nlp, batches, SGD(0.01, L2=0.0, grad_clip=0.0))
+        results.append({k: w - before[k] for k, w in weights_of(nlp).items()})
+    for key, step in results[0].items():
+        assert step.abs().max() > 1e-5
+        torch.testing.assert_close(step, results[1][key], rtol=1e-3, atol=1e-6)
+
+
+def test_averaged_weights_are_used_for_a_while(bilm):
+    nlp, examples = make_nlp(bilm, {"tagger": with_elmo("both")}, frozen=False)
+    optimizer = Adam(0.05, use_averages=True)
+    for _ in range(4):
+        update_like_spacy_train(nlp, [examples], optimizer)
+    text, elmo = examples[0].text, nlp.get_pipe("elmo")
+    before, vectors = weights_of(nlp), nlp(text).tensor
+    with nlp.use_params(optimizer.averages):
+        inside, averaged_vectors = weights_of(nlp), nlp(text).tensor
+    for name, weight in inside.items():
+        average = optimizer.averages[elmo.model.shims[0].id, f"bilm.{name}"]
+        assert np.array_equal(weight.numpy(), average)
+        assert not torch.equal(weight, before[name])
+        assert torch.equal(before[name], weights_of(nlp)[name])
+    assert not np.allclose(vectors, averaged_vectors, atol=1e-4)
+    assert np.array_equal(vectors, nlp(text).tensor)
+    # What is trained on afterwards are the weights, not their averages.
+    update_like_spacy_train(nlp, [examples], SGD(0.0, L2=0.0, grad_clip=0.0))
+    assert all(torch.equal(before[key], w) for key, w in weights_of(nlp).items())

@@ -1,0 +1,362 @@
+"""Training that does not read the same text twice, and learns the same."""
+
+import gc
+import random
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+from helpers.tasks import (
+    count_reads,
+    elmo_alone,
+    make_examples,
+    make_nlp,
+    save_tiny,
+    with_elmo,
+)
+from spacy.tokens import Doc
+from spacy.training import Example
+from thinc.api import Adam, NumpyOps
+
+from spacy_elmo.pipeline.layer_cache import INDEX, LayerCache
+
+SHAPE = (3, 12)
+
+
+@pytest.fixture(scope="module")
+def bilm(tmp_path_factory):
+    return save_tiny(tmp_path_factory.mktemp("bilm"))
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    return count_reads(monkeypatch)
+
+
+@pytest.fixture
+def caches(monkeypatch):
+    """All caches that are made."""
+    made = []
+    original = LayerCache.__init__
+
+    def init(self, *args, **options):
+        original(self, *args, **options)
+        made.append(self)
+
+    monkeypatch.setattr(LayerCache, "__init__", init)
+    return made
+
+
+def key(number):
+    return bytes([number]) * 15 + b"\0"
+
+
+def layers(number):
+    return np.full((number, *SHAPE), number, dtype="float32") + np.arange(12) / 7
+
+
+def make_cache(memory=0, folder=None, numbers=()):
+    cache = LayerCache(NumpyOps(), SHAPE, memory=memory, folder=folder)
+    for number in numbers:
+        cache.put(key(number), layers(number).astype("float32"))
+    return cache
+
+
+def found(cache, numbers=range(5)):
+    """RETURNS: Which of the numbers a cache knows; what it gives is checked."""
+    results = {number: cache.get(key(number)) for number in numbers}
+    for number, array in results.items():
+        if array is not None:
+            assert array.dtype == "float32"
+            assert np.array_equal(array, layers(number).astype("float32"))
+    return [number for number, array in results.items() if array is not None]
+
+
+# The cache by itself
+
+
+@pytest.mark.parametrize("memory, n_on_disk", [(0, 4), (144 * 4, 2), (2**20, 0)])
+def test_what_is_put_can_be_got(memory, n_on_disk):
+    cache = make_cache(memory, numbers=[0, 1, 2, 3, 4])
+    # The doc without tokens takes no memory, and 3 and 4 are left when 1 and 2 fit.
+    assert cache.n_on_disk == n_on_disk
+    assert len(cache) == 5
+    assert found(cache, range(7)) == found(cache, range(7)) == [0, 1, 2, 3, 4]
+
+
+def test_what_is_read_from_disk_is_kept_while_there_is_room(tmp_path):
+    make_cache(folder=tmp_path, numbers=[1, 2])
+    cache = make_cache(2**20, folder=tmp_path)
+    assert cache.n_on_disk == 2
+    assert found(cache) == [1, 2]
+    for path in tmp_path.iterdir():
+        path.unlink()
+    assert found(cache) == [1, 2]
+
+
+def test_a_temporary_folder_goes_with_its_cache(monkeypatch, tmp_path):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    cache = make_cache(numbers=[1])
+    assert len(list(tmp_path.glob("*/*"))) == 2
+    del cache
+    gc.collect()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_caches_can_share_a_folder(tmp_path):
+    first = make_cache(folder=tmp_path)
+    second = make_cache(folder=tmp_path)
+    for cache, numbers in ((first, [1, 2]), (second, [2, 3])):
+        for number in numbers:
+            cache.put(key(number), layers(number).astype("float32"))
+    # What the other wrote since the beginning is not seen, and does no harm.
+    assert found(first) == [1, 2] and found(second) == [2, 3]
+    assert found(make_cache(folder=tmp_path)) == [1, 2, 3]
+
+
+def change(path, change):
+    path.write_bytes(bytes(change(bytearray(path.read_bytes()))))
+
+
+def flip(data, position):
+    data[position] ^= 0x10
+    return data
+
+
+SIZE = INDEX.itemsize
+DAMAGES = {
+    "index cut": ("index", lambda data: data[:-1], [1, 2]),
+    "index empty": ("index", lambda data: b"", []),
+    "index of something else": ("index", lambda data: b"\xff" * len(data), []),
+    "index of zeros after a key": (
+        "index",
+        lambda data: data[: SIZE + 16] + bytes(2 * SIZE - 16),
+        [1],
+    ),
+    "index with a wrong offset": ("index", lambda data: flip(data, SIZE + 16), [1, 3]),
+    "index with a wrong length": ("index", lambda data: flip(data, SIZE + 24), [1, 3]),
+    "index with a huge length": ("index", lambda data: flip(data, SIZE + 30), [1, 3]),
+    "negative length": (
+        "index",
+        lambda data: data[: SIZE + 24] + b"\xff" * 8 + data[SIZE + 32 :],
+        [1, 3],
+    ),
+    "layers cut": ("layers", lambda data: data[:-1], [1, 2]),
+    "layers empty": ("layers", lambda data: b"", []),
+    "layers with a wrong bit": ("layers", lambda data: flip(data, 200), [1, 3]),
+    "layers of zeros": ("layers", lambda data: bytes(len(data)), []),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_files_are_not_believed(tmp_path, damage):
+    suffix, function, left = DAMAGES[damage]
+    make_cache(folder=tmp_path, numbers=[1, 2, 3])
+    (path,) = tmp_path.glob(f"*.{suffix}")
+    change(path, function)
+    cache = make_cache(folder=tmp_path)
+    assert found(cache) == left
+    for number in {1, 2, 3}.difference(left):
+        cache.put(key(number), layers(number).astype("float32"))
+    assert found(cache) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("suffix", ["index", "layers"])
+def test_a_lost_file_is_no_loss(tmp_path, suffix):
+    cache = make_cache(folder=tmp_path, numbers=[1, 2])
+    (path,) = tmp_path.glob(f"*.{suffix}")
+    path.unlink()
+    assert found(make_cache(folder=tmp_path)) == []
+    assert found(cache) == ([1, 2] if suffix == "index" else [])
+
+
+# The cache in training
+
+TASKS = {"tagger": with_elmo("both"), "senter": elmo_alone()}
+
+
+def run(bilm, reads=None, *, n_epochs=3, memory_mb=None, **config):
+    """Train for some epochs, a doc at a time: what the biLM gives for one is the same
+    to the last bit only in the same batch. RETURNS: The pipeline and what came of it.
+
+    reads: Is emptied when training begins.
+    """
+    nlp, examples = make_nlp(bilm, TASKS, **config)
+    if memory_mb is not None:
+        nlp.get_pipe("elmo").storage.cache_memory_mb = memory_mb
+    if reads is not None:
+        reads.clear()
+    optimizer = Adam(0.02)
+    results = []
+    for _ in range(n_epochs):
+        random.shuffle(examples)
+        for example in examples:
+            results.append(nlp.update([example], sgd=optimizer, drop=0.1))
+    for name in TASKS:
+        results.append(nlp.get_pipe(name).model.to_bytes())
+    results.append(nlp(make_examples(nlp)[0].text).to_json())
+    return nlp, results
+
+
+@pytest.fixture(scope="module")
+def expected(bilm):
+    return run(bilm, cache_layers="none")[1]
+
+
+@pytest.mark.parametrize(
+    "config, n_on_disk",
+    [
+        ({"cache_layers": "training"}, 0),
+        ({"cache_memory_mb": 0}, 3),
+        ({"cache_memory_mb": 0, "store_layers": "none"}, 3),
+        ({"memory_mb": 2000 / 2**20}, 1),
+    ],
+)
+def test_training_gives_the_same_and_reads_once(
+    bilm, expected, reads, caches, config, n_on_disk
+):
+    _, results = run(bilm, reads, **config)
+    assert reads == [1, 1, 1, 1]  # the last is of the prediction at the end
+    assert results == expected
+    assert [cache.n_on_disk for cache in caches] == [n_on_disk]
+
+
+def test_always_is_for_predictions_too(bilm, expected, reads):
+    nlp, results = run(bilm, reads, cache_layers="always")
+    assert reads == []  # after initialize
+    for found, losses in zip(results[:9], expected):
+        assert found == pytest.approx(losses, rel=1e-4)
+    assert results[-1] == expected[-1]
+    nlp("something else")
+    nlp("something else")
+    assert reads == [1]
+
+
+def test_without_a_cache_every_epoch_reads(bilm, expected, reads, caches):
+    _, results = run(bilm, reads, cache_layers="none")
+    assert reads == [1] * 10
+    assert caches == []
+    assert results == expected
+
+
+@pytest.mark.parametrize("cache_layers", ["training", "always"])
+def test_a_bilm_that_learns_is_not_cached(bilm, reads, caches, cache_layers):
+    run(bilm, reads, frozen=False, cache_layers=cache_layers)
+    assert reads == [1] * 10
+    assert caches == []
+
+
+def test_components_that_predict_in_training_use_the_cache(bilm, reads):
+    nlp, examples = make_nlp(bilm, TASKS)
+    reads.clear()
+    for _ in range(3):
+        nlp.update(examples, annotates=["elmo", "tagger"])
+    assert reads == [3]
+    nlp(examples[0].text)
+    assert reads == [3, 1]
+
+
+def test_a_full_disk_costs_one_warning(bilm, expected, reads, monkeypatch):
+    class Full:
+        name = "nowhere"
+
+        def tell(self):
+            return 0
+
+        def write(self, data):
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(LayerCache, "_open", lambda self: (Full(), Full()))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        _, results = run(bilm, reads, cache_memory_mb=0)
+    (message,) = (str(warning.message) for warning in caught)
+    assert message.startswith("elmo: the layer cache cannot be written ([Errno 28]")
+    assert reads == [1] * 10
+    assert results == expected
+
+
+# A folder for many runs
+
+
+def test_a_folder_serves_later_pipelines_of_the_same_weights(
+    bilm, expected, reads, tmp_path
+):
+    folder = {"cache_folder": str(tmp_path / "new" / "cache")}
+    nlp, _ = run(bilm, n_epochs=1, **folder)
+    _, results = run(bilm, reads, **folder)
+    assert reads == [1]  # the prediction at the end
+    assert results == expected
+    # Through a saved pipeline they are still the same weights.
+    nlp.to_disk(tmp_path / "pipeline")
+    loaded = spacy.load(tmp_path / "pipeline")
+    reads.clear()
+    loaded.update(make_examples(loaded), sgd=Adam(0.01))
+    assert reads == []
+    # Others are others, though the folder is the same.
+    other = save_tiny(tmp_path / "other", seed=1)
+    other_expected = run(other, cache_layers="none")[1]
+    assert run(other, reads, **folder)[1] == other_expected != expected
+    assert reads == [1, 1, 1, 1]
+
+
+def test_a_folder_serves_later_processes(bilm, reads, tmp_path):
+    code = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+from helpers.tasks import count_reads, elmo_alone, make_nlp
+config = {{"cache_folder": {str(tmp_path)!r}}}
+nlp, examples = make_nlp({bilm!r}, {{"tagger": elmo_alone()}}, **config)
+nlp.update(examples)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    run(bilm, reads, cache_folder=str(tmp_path))
+    assert reads == [1]
+
+
+@pytest.mark.parametrize("damage", ["negative length", "layers cut", "layers of zeros"])
+def test_training_survives_a_damaged_folder(bilm, expected, tmp_path, damage):
+    run(bilm, n_epochs=1, cache_folder=str(tmp_path))
+    suffix, function, _ = DAMAGES[damage]
+    (path,) = tmp_path.glob(f"*/*.{suffix}")
+    change(path, function)
+    assert run(bilm, cache_folder=str(tmp_path))[1] == expected
+
+
+def test_other_segments_are_other_entries(bilm, reads, tmp_path):
+    """One folder for pipelines that read the same words in different ways."""
+    words = "green birds sang loudly many people listened".split()
+    ways = [
+        ({}, [0]),
+        ({}, [0, 4]),
+        ({}, [0, 3]),
+        ({"window": 4, "overlap": 2}, [0]),
+        ({"window": 5, "overlap": 0}, [0]),
+        ({"window": 5, "overlap": 0, "stateful": True}, [0]),
+        ({"segments": "windows"}, [0, 4]),  # as the first
+    ]
+    results = []
+    for number, (config, starts) in enumerate(ways):
+        vectors = []
+        for cache in ({"cache_layers": "none"}, {"cache_folder": str(tmp_path)}):
+            nlp = spacy.blank("en")
+            nlp.add_pipe("elmo", config={"bilm": bilm, **config, **cache})
+            nlp.add_pipe("tagger", config={"model": {"tok2vec": elmo_alone()}})
+            nlp.initialize(lambda nlp=nlp: make_examples(nlp))
+            doc = Doc(nlp.vocab, words=words)
+            for token in doc:
+                token.is_sent_start = token.i in starts
+            reads.clear()
+            elmo = nlp.get_pipe("elmo")
+            elmo.update([Example(doc, doc.copy())])
+            given, _ = elmo.listen([doc], is_train=True)
+            vectors.append(given.data[0])
+        assert np.array_equal(*vectors)
+        assert reads == ([] if number == len(ways) - 1 else [1])
+        results.append(vectors[0])
+    assert len({array.tobytes() for array in results}) == len(ways) - 1

@@ -1,0 +1,219 @@
+"""Perplexity against the obvious computation."""
+
+import json
+import math
+
+import pytest
+import torch
+from helpers.command import call, text
+from helpers.corpora import by_spacy
+from helpers.pretraining import write_text
+
+from spacy_elmo.bilm import BiLM, BiLMConfig, BytesConfig, LSTMConfig, SoftmaxConfig
+from spacy_elmo.pretrain import perplexity
+from spacy_elmo.pretrain.measure import measure
+from spacy_elmo.text.tokenize import Splitter
+
+KINDS = ["full", "sampled", "adaptive"]
+
+
+@pytest.fixture
+def path(tmp_path):
+    return write_text(tmp_path / "text.txt", n_documents=12)
+
+
+@pytest.fixture
+def sentences(path):
+    return by_spacy(path.read_text().split("\n"))
+
+
+def make_bilm(kind, sentences, **lstm):
+    """It knows two thirds of the words, and is far from uniform."""
+    words = sorted({word for words in sentences for word in words})
+    vocab = ["</S>", *words[::3], "<UNK>", *words[1::3], "<S>"]
+    torch.manual_seed(0)
+    bilm = BiLM(
+        BiLMConfig(
+            BytesConfig(char_dim=3, filters=[[1, 4], [3, 5]]),
+            LSTMConfig(**{"dim": 8, "projection_dim": 5, **lstm}),
+            SoftmaxConfig(len(vocab), kind, n_samples=10),
+            training={"lang": "en"},
+        ),
+        vocab=vocab,
+    )
+    with torch.no_grad():
+        for weight in bilm.parameters():
+            weight.mul_(2.0)
+    return bilm
+
+
+@pytest.fixture(params=KINDS)
+def bilm(request, sentences):
+    return make_bilm(request.param, sentences)
+
+
+def numbers(bilm, words):
+    unknown = bilm.vocab.index("<UNK>")
+    return [bilm.vocab.index(w) if w in bilm.vocab else unknown for w in words]
+
+
+def log_probs(bilm, hidden, words):
+    """Of all words of the softmax, then of those wanted."""
+    head = bilm.softmax
+    if bilm.config.softmax.type == "adaptive":
+        logs = head.softmax.log_prob(hidden)
+    else:
+        logs = (hidden @ head.weight.t() + head.bias).log_softmax(1)
+    assert logs.shape == (len(words), len(bilm.vocab))
+    return logs[range(len(words)), numbers(bilm, words)].double()
+
+
+@torch.no_grad()
+def by_sentence(bilm, sentences):
+    """n + 1 predictions a direction, each sentence on its own."""
+    width = bilm.config.lstm.projection_dim
+    logs = [[], []]
+    for words in sentences:
+        top = bilm(bilm.prepare([words])).layers[-1, 0]
+        logs[0].append(log_probs(bilm, top[:-1, :width], [*words, "</S>"]))
+        logs[1].append(log_probs(bilm, top[1:, width:], ["<S>", *words]))
+    return [math.exp(-torch.cat(direction).mean().item()) for direction in logs]
+
+
+@torch.no_grad()
+def by_stream(bilm, sentences):
+    """The whole text token by token, states carried on."""
+    found = []
+    for d, layers in enumerate(bilm.directions):
+        keys, targets = [], []
+        for words in sentences:
+            begin, *inner, end = bilm.encoder.keys(words)
+            keys += [end, *reversed(inner)] if d else [begin, *inner]
+            targets += [*words[::-1], "<S>"] if d else [*words, "</S>"]
+        state = [
+            (torch.zeros(1, layer.projection_dim), torch.zeros(1, layer.dim))
+            for layer in layers
+        ]
+        hidden = []
+        for key in keys:
+            x = bilm.encoder(bilm.encoder.encode([key]))
+            for j, layer in enumerate(layers):
+                h, c = state[j]
+                gates = torch.cat([x, h], 1) @ layer.weight + layer.bias
+                h, c = state[j] = layer.step(gates, c)
+                x = x + h if j and bilm.config.lstm.skip_connections else h
+            hidden.append(x)
+        logs = log_probs(bilm, torch.cat(hidden), targets)
+        found.append(math.exp(-logs.mean().item()))
+    return found
+
+
+def check(result, expected):
+    found = [result.forward, result.backward]
+    assert found == pytest.approx(expected, rel=1e-5)
+    assert abs(found[0] - found[1]) > 0.01 * found[0]  # or it would prove little
+    assert result.mean == pytest.approx(sum(expected) / 2, rel=1e-5)
+
+
+@pytest.mark.parametrize("n_tokens, n_slice", [(1, 1), (30, 50), (4096, 2**20)])
+def test_sentence_by_sentence(bilm, path, sentences, monkeypatch, n_tokens, n_slice):
+    monkeypatch.setattr(perplexity, "MAX_BATCH_TOKENS", n_tokens)
+    monkeypatch.setattr(perplexity, "SLICE", n_slice)
+    result = measure(bilm, [str(path)], Splitter("en"))
+    check(result, by_sentence(bilm, sentences))
+    words = [word for words in sentences for word in words]
+    assert result.n_tokens == len(words)
+    assert result.n_unknown == sum(word not in bilm.vocab for word in words) > 0
+
+
+@pytest.mark.parametrize("n_steps", [1, 7, 256])
+def test_one_stream(bilm, path, sentences, monkeypatch, n_steps):
+    monkeypatch.setattr(perplexity, "STREAM_WINDOW", n_steps)
+    result = measure(bilm, [str(path)], Splitter("en"), carry=True)
+    expected = by_stream(bilm, sentences)
+    check(result, expected)
+    assert expected != pytest.approx(by_sentence(bilm, sentences), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"n_layers": 3, "skip_connections": False},
+        {"dim": 5, "projection": False, "n_layers": 1},
+        {"cell_clip": 0.1, "proj_clip": 0.1},
+    ],
+)
+def test_other_sizes(path, sentences, sizes):
+    bilm = make_bilm("full", sentences, **sizes)
+    check(measure(bilm, [str(path)], Splitter("en")), by_sentence(bilm, sentences))
+    stream = measure(bilm, [str(path)], Splitter("en"), carry=True)
+    check(stream, by_stream(bilm, sentences))
+
+
+def test_threads_do_not_matter(path, sentences, two_threads):
+    bilm = make_bilm("full", sentences)
+    check(measure(bilm, [str(path)], Splitter("en")), by_sentence(bilm, sentences))
+
+
+# The command
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_command_writes_json(bilm, path, sentences, tmp_path, stream):
+    bilm.save(tmp_path / "bilm")
+    out = tmp_path / "metrics" / "perplexity.json"
+    args = [tmp_path / "bilm", path, "--output", out, *(["--stream"] * stream)]
+    done = call("evaluate", *args)
+    assert done.exit_code == 0, done.output
+    found = json.loads(out.read_text())
+    forward, backward = (by_stream if stream else by_sentence)(bilm, sentences)
+    words = [word for words in sentences for word in words]
+    n_unknown = sum(word not in bilm.vocab for word in words)
+    assert found == {
+        "forward": pytest.approx(forward, rel=1e-5),
+        "backward": pytest.approx(backward, rel=1e-5),
+        "mean": pytest.approx((forward + backward) / 2, rel=1e-5),
+        "n_tokens": len(words),
+        "unknown_rate": pytest.approx(n_unknown / len(words)),
+    }
+    for key, value in found.items():
+        shown = f"{value:,}" if key == "n_tokens" else f"{value:.4g}"
+        assert key in done.output and shown in done.output
+
+
+def test_command_reads_tokenized_text(sentences, tmp_path):
+    bilm = make_bilm("full", sentences)
+    bilm.save(tmp_path / "bilm")
+    lines = [["ban.", "a", "Don't"], ["x", ".", "y"]]
+    (tmp_path / "a.txt").write_text("".join(" ".join(line) + "\n" for line in lines))
+    out = tmp_path / "found.json"
+    args = [tmp_path / "bilm", tmp_path / "a.txt", "-o", out, "--tokenized"]
+    assert call("evaluate", *args).exit_code == 0
+    forward, _ = by_sentence(bilm, lines)
+    found = json.loads(out.read_text())
+    assert found["forward"] == pytest.approx(forward, rel=1e-5)
+    assert found["n_tokens"] == 6
+
+
+def test_broken_text_is_told(sentences, tmp_path):
+    make_bilm("full", sentences).save(tmp_path / "bilm")
+    (tmp_path / "a.txt").write_bytes(b"one\n\xff\xfe two\n")
+    done = call("evaluate", tmp_path / "bilm", tmp_path / "a.txt", "--tokenized")
+    assert done.exit_code == 0, done.output
+    assert "In the text: 1 lines of broken UTF-8" in text(done)
+
+
+def test_command_says_one_sentence(sentences, path, tmp_path):
+    bilm = make_bilm("full", sentences)
+    bilm.save(tmp_path / "bilm")
+    bilm.softmax, bilm.vocab = None, None
+    bilm.config = BiLMConfig(bilm.config.encoder, bilm.config.lstm)
+    bilm.save(tmp_path / "without")
+    for source, name, expected in (
+        ("without", path, "this biLM has no softmax with a vocabulary"),
+        ("nowhere", path, "nowhere: no such file or folder"),
+        ("bilm", "nowhere.txt", "nowhere.txt: no such file"),
+    ):
+        done = call("evaluate", tmp_path / source, name)
+        assert done.exit_code == 1
+        assert expected in text(done) and "Traceback" not in done.output

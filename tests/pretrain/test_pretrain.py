@@ -1,0 +1,408 @@
+"""Pretraining from a config to models that load."""
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from helpers.command import call, text
+from helpers.pretraining import train, write_text
+
+from spacy_elmo import load_bilm
+from spacy_elmo.bilm.state import State
+from spacy_elmo.bilm.training.step import Dropout, train_step
+from spacy_elmo.pretrain import run as run_module
+from spacy_elmo.pretrain.measure import measure
+from spacy_elmo.pretrain.optimizers import Adagrad
+from spacy_elmo.pretrain.pretrain_config import load_config
+from spacy_elmo.pretrain.ranks import Ranks
+from spacy_elmo.pretrain.run import check_precision, open_corpus, pretrain, read_log
+from spacy_elmo.pretrain.trainer import Trainer
+from spacy_elmo.pretrain.vocab import make_bilm
+from spacy_elmo.text.raw_text import find_files
+from spacy_elmo.text.tokenize import Splitter
+
+CONFIGS = sorted((Path(__file__).parents[2] / "configs").glob("pretrain_*.cfg"))
+
+
+@pytest.fixture(autouse=True)
+def not_for_ever(monkeypatch):
+    """A limit that does not work is to be a failure, not a test without an end."""
+    real = Trainer.step
+
+    def step(trainer):
+        assert trainer.progress.step < 500
+        real(trainer)
+
+    monkeypatch.setattr(Trainer, "step", step)
+
+
+def make_trainer(config_path, output, **overrides):
+    named = {key.replace("__", "."): value for key, value in overrides.items()}
+    config = load_config(config_path, named)
+    ranks = Ranks(torch.device("cpu"))
+    corpus = open_corpus(config, output, ranks, lambda said: None)
+    torch.manual_seed(0)
+    reports = []
+    bilm, _ = make_bilm(config, corpus)
+    trainer = Trainer(config, bilm, corpus, output, ranks, on_step=reports.append)
+    return trainer, reports
+
+
+# Configs
+
+
+@pytest.mark.parametrize(
+    "key, value, expected",
+    [
+        ("training.step", 3, "training.step is no setting; expected one of"),
+        ("extra.key", 3, "extra is no setting"),
+        ("training.optimizer.lr", 0.1, "training.optimizer.lr is no setting"),
+        ("training.max_steps", "many", "training.max_steps is 'many'; expected int"),
+        ("training.max_steps", 1.5, "training.max_steps is 1.5; expected int"),
+        ("training.dropout", "0.1", "training.dropout is '0.1'; expected float"),
+        ("training.carry_state", 1, "training.carry_state is 1; expected bool"),
+        ("paths.raw_text", 3, "paths.raw_text is 3; expected str or"),
+        ("paths.dev_text", ["a", 3], "paths.dev_text is"),
+        ("training.optimizer", 3, "training.optimizer is 3; expected a section"),
+        (
+            "training.optimizer.name",
+            "sgd",
+            "training.optimizer.name is 'sgd'",
+        ),
+        ("training.schedule.decay", "steep", "training.schedule.decay is 'steep'"),
+        ("training.precision", "int8", "training.precision is 'int8'; expected one of"),
+        ("vocab.softmax", "half", "vocab.softmax is 'half'; expected one of auto"),
+        ("training.batch_size", 0, "training.batch_size is 0; expected 1 or more"),
+        ("training.window", -1, "training.window is -1; expected 1 or more"),
+        ("vocab.n_samples", 0, "vocab.n_samples is 0; expected 1 or more"),
+        ("training.max_steps", -1, "training.max_steps is -1; expected 0 or more"),
+        ("training.dropout", 1.0, "training.dropout is 1.0; expected"),
+        ("training.clip_norm", -1.0, "training.clip_norm is -1.0; expected 0 or more"),
+        ("training.seed", -1, "training.seed is -1; expected 0 or more"),
+        ("training.checkpoint_minutes", -1.0, "training.checkpoint_minutes is -1.0;"),
+        ("training.warmup_softmax_steps", -1, "training.warmup_softmax_steps is -1;"),
+        *[
+            (f"training.optimizer.{key}", value, f"training.optimizer.{key} is {value}")
+            for key, value in [
+                ("learn_rate", 0.0),
+                ("learn_rate", -0.1),
+                ("learn_rate", math.nan),
+                ("beta1", 1.0),
+                ("beta2", -0.1),
+                ("epsilon", 0.0),
+                ("initial_accumulator", 0.0),
+                ("weight_decay", -0.1),
+            ]
+        ],
+        ("training.schedule.final_share", 1.5, "training.schedule.final_share is 1.5"),
+        ("training.schedule.warmup_steps", -1, "training.schedule.warmup_steps is -1"),
+        ("corpus.n_process", -1, "corpus.n_process is -1; expected 0 or more"),
+        ("vocab.max_words", 0, "vocab.max_words is 0; expected 1 or more"),
+        ("vocab.min_count", -1, "vocab.min_count is -1; expected 0 or more"),
+        ("corpus.dev_share", -0.1, "corpus.dev_share is -0.1; expected"),
+        ("training.max_steps", 0, "training has no limit; set one of max_steps"),
+        ("paths.raw_text", None, "paths.raw_text is not set"),
+        ("paths.raw_text", [], "paths.raw_text is not set"),
+        ("model.lstm.dim", 0, "model: 'dim' is 0; expected a whole number"),
+        ("model.lstm.width", 3, "model: "),
+    ],
+)
+def test_errors_name_the_key(config_path, key, value, expected):
+    with pytest.raises(ValueError) as caught:
+        load_config(config_path, {key: value})
+    assert str(caught.value).startswith(expected)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_empty_name_is_no_text(config_path, tmp_path, monkeypatch):
+    """And not the folder one stands in."""
+    monkeypatch.chdir(tmp_path)
+    config = load_config(config_path, {"paths.dev_text": ""})
+    found = open_corpus(config, tmp_path / "run", Ranks(torch.device("cpu")), print)
+    without = open_corpus(
+        load_config(config_path, {}), tmp_path / "b", Ranks(torch.device("cpu")), print
+    )
+    assert found.meta["dev"] == without.meta["dev"]
+    with pytest.raises(ValueError, match="empty name"):
+        find_files(["", str(tmp_path)])
+
+
+def test_the_only_document_is_not_held_out(config_path, tmp_path):
+    path = tmp_path / "one.jsonl"
+    path.write_text('{"text": "A b c. D e f g."}', "utf8")
+    found = {"paths.raw_text": str(path), "corpus.dev_share": 0.999}
+    config = load_config(config_path, found)
+    corpus = open_corpus(config, tmp_path / "run", Ranks(torch.device("cpu")), print)
+    assert corpus.meta["train"]["n_words"] == 7 and not len(corpus.dev.tokens)
+
+
+def test_null_is_what_the_config_says(config_path):
+    """Where the project hands on variables that nobody set."""
+    given = load_config(config_path, {"training.max_minutes": 7})
+    null = dict.fromkeys(["training.max_minutes", "model.lstm.dim"])
+    assert given.training.max_minutes == 7
+    assert load_config(config_path, null) == load_config(config_path, {})
+
+
+def test_config_that_cannot_be_read(tmp_path):
+    for name, data in (("nowhere.cfg", None), ("broken.cfg", "no section")):
+        if data is not None:
+            (tmp_path / name).write_text(data)
+        with pytest.raises(ValueError, match=f"{name}: cannot be read as a config"):
+            load_config(tmp_path / name, {})
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_config_of_the_repository(path):
+    with pytest.raises(ValueError, match=r"^paths\.raw_text is not set"):
+        load_config(path, {})
+    config = load_config(path, {"paths.raw_text": "text.txt"})
+    assert config.bilm_config().softmax is None
+    assert len(CONFIGS) >= 4
+
+
+def test_recipe_of_the_paper():
+    path = next(path for path in CONFIGS if "original" in path.name)
+    config = load_config(path, {"paths.raw_text": "text.txt"})
+    training, sizes = config.training, config.bilm_config()
+    assert (sizes.lstm.dim, sizes.lstm.projection_dim, sizes.lstm.n_layers) == (
+        (4096, 512, 2)
+    )
+    assert (sizes.encoder.n_features, sizes.encoder.n_highway) == (2048, 2)
+    assert (training.optimizer.name, training.optimizer.learn_rate) == ("adagrad", 0.2)
+    assert (training.batch_size, training.window, training.dropout) == (128, 20, 0.1)
+    assert (training.clip_norm, training.max_epochs) == (10.0, 10)
+    assert (config.vocab.softmax, config.vocab.n_samples) == ("sampled", 8192)
+    assert training.sum_over_window and training.carry_state
+
+
+def test_values_of_sections_that_the_file_leaves_out(config_path):
+    config = load_config(config_path, {"training.schedule.decay": "linear"})
+    assert config.training.schedule.decay == "linear"
+    assert config.training.max_steps == 12
+
+
+@pytest.mark.parametrize("precision", ["float16", "bfloat16"])
+def test_precision_that_the_device_has_not(monkeypatch, precision):
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
+    check_precision("float32", "cpu")
+    with pytest.raises(ValueError, match=f"training.precision is {precision} and"):
+        check_precision(precision, "cpu")
+
+
+# The command
+
+
+def test_command_with_overrides(config_path, tmp_path):
+    out = tmp_path / "run"
+    args = ["--training.max_steps", 2, "--vocab.max_words=20", "--training.seed", 7]
+    done = call("pretrain", config_path, "--output", out, *args)
+    assert done.exit_code == 0, done.output
+    assert "The softmax knows 20 words" in text(done)
+    config = read_log(out / "log.jsonl")[0]["config"]
+    assert (config["training"]["max_steps"], config["training"]["seed"]) == (2, 7)
+    bilm = load_bilm(out / "model-last")
+    assert bilm.config.training["steps"] == 2 and len(bilm.vocab) == 20
+    info = call("info", out / "model-last")
+    assert info.exit_code == 0
+    for fact in ("steps", "words", "seconds", "corpus", "'n_documents'", "lang"):
+        assert fact in info.output
+
+
+@pytest.mark.parametrize(
+    "args, expected",
+    [
+        (["--training.steps", 3], "training.steps is no setting"),
+        (["--training.batch_size", 1000], "expected batch_size * window = 6,000"),
+        (["--paths.raw_text", "nowhere.txt"], "nowhere.txt: no such file"),
+        (["--corpus.lang", "qq"], "corpus.lang is 'qq'"),
+        (["--paths.initialize_from", "nowhere"], "nowhere: no such file or folder"),
+        (["--paths.output_vocab", "nowhere.txt"], "nowhere.txt: cannot be read"),
+        (["--training.precision", "float16"], "training.precision is float16"),
+        (["--gpu-id", 0], "torch finds no GPU"),
+    ],
+)
+def test_command_says_one_sentence(config_path, tmp_path, monkeypatch, args, expected):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    done = call("pretrain", config_path, "--output", tmp_path / "run", *args)
+    assert done.exit_code == 1
+    assert expected in text(done) and "Traceback" not in done.output
+
+
+@pytest.mark.parametrize(
+    "overrides, expected",
+    [
+        ({"paths.initialize_from": "nowhere"}, "nowhere: no such file or folder"),
+        ({"paths.output_vocab": "nowhere.txt"}, r"nowhere\.txt: cannot be read"),
+        ({"paths.dev_text": "nowhere.txt"}, r"nowhere\.txt: no such file"),
+        ({"logger.@loggers": "nowhere.v1"}, r"^logger: .*nowhere\.v1"),
+        ({"logger.name": "x"}, r"^logger is .*; expected @loggers"),
+        (
+            {"logger.@loggers": "spacy.ConsoleLogger.v1", "logger.x": 1},
+            r"^logger: .*unexpected argument: 'x'",
+        ),
+        (
+            {"training.max_steps": 0, "training.patience": 1, "corpus.dev_share": 0.0},
+            "patience is the only limit",
+        ),
+    ],
+)
+def test_found_before_the_text_is_read(
+    config_path, tmp_path, monkeypatch, overrides, expected
+):
+    def build(*args, **options):
+        raise AssertionError("too late")
+
+    monkeypatch.setattr(run_module, "build_corpus", build)
+    config = load_config(config_path, overrides)
+    with pytest.raises(ValueError, match=expected) as caught:
+        pretrain(config, tmp_path / "run", say=lambda said: None)
+    assert "\n" not in str(caught.value)
+
+
+# Training
+
+
+@pytest.mark.parametrize("softmax", ["full", "sampled", "adaptive"])
+def test_training_learns(config_path, tmp_path, softmax):
+    said, log = train(
+        config_path,
+        tmp_path / "run",
+        training__max_steps=80,
+        training__eval_frequency=20,
+        training__optimizer__learn_rate=0.02,
+        vocab__softmax=softmax,
+        vocab__n_samples=30,
+    )
+    evaluations = [entry for entry in log if entry["type"] == "evaluation"]
+    assert [entry["step"] for entry in evaluations] == [20, 40, 60, 80]
+    means = [entry["mean"] for entry in evaluations]
+    n_words = len(load_bilm(tmp_path / "run" / "model-last").vocab)
+    assert min(means) < 0.6 * n_words
+    steps = [entry for entry in log if entry["type"] == "step"]
+    for direction in ("forward_loss", "backward_loss"):
+        assert steps[-1][direction] < 0.9 * steps[0][direction]
+    best = load_bilm(tmp_path / "run" / "model-best")
+    assert best.config.training["perplexity"]["mean"] == min(means)
+    assert f"{min(means):.1f}" in said and "held out" in said
+
+
+def test_best_model_is_the_one_that_was_measured(config_path, tmp_path):
+    dev = write_text(tmp_path / "dev.txt", n_documents=5, seed=1)
+    train(config_path, tmp_path / "run", paths__dev_text=str(dev))
+    best = load_bilm(tmp_path / "run" / "model-best")
+    found = measure(best, [str(dev)], Splitter("en")).as_dict()
+    kept = best.config.training["perplexity"]
+    assert found.keys() == kept.keys()
+    for key, value in kept.items():
+        assert found[key] == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    "limits, n_steps",
+    [
+        ({"max_steps": 3}, 3),
+        ({"max_words": 100}, 5),  # 24 a step
+        ({"max_minutes": 1e-9}, 1),
+        ({"max_steps": 5, "max_words": 49, "max_minutes": 100.0}, 3),
+        ({"patience": 2, "eval_frequency": 1}, 3),  # nothing is learned
+    ],
+)
+def test_limits(config_path, tmp_path, limits, n_steps):
+    settings = {"max_steps": 0, "optimizer__learn_rate": 1e-30, **limits}
+    named = {f"training__{key}": value for key, value in settings.items()}
+    train(config_path, tmp_path / "run", **named)
+    bilm = load_bilm(tmp_path / "run" / "model-last")
+    assert bilm.config.training["steps"] == n_steps
+
+
+def test_without_text_held_out_the_last_model_is_the_best(config_path, tmp_path):
+    _, log = train(config_path, tmp_path / "run", corpus__dev_share=0.0)
+    assert not any(entry["type"] == "evaluation" for entry in log)
+    last, best = (tmp_path / "run" / f"model-{name}" for name in ("last", "best"))
+    assert load_bilm(best).config == load_bilm(last).config
+    for path in last.iterdir():
+        assert (best / path.name).read_bytes() == path.read_bytes()
+
+
+def test_patience_alone_needs_text_held_out(config_path, tmp_path):
+    one = write_text(tmp_path / "one.txt", n_documents=1)
+    overrides = {"max_steps": 0, "patience": 2, "batch_size": 1, "window": 2}
+    named = {f"training__{key}": value for key, value in overrides.items()}
+    with pytest.raises(ValueError, match="patience is the only limit") as caught:
+        train(config_path, tmp_path / "run", paths__raw_text=str(one), **named)
+    assert "\n" not in str(caught.value)
+    two = write_text(tmp_path / "two.txt", n_documents=2)
+    named.update(training__eval_frequency=1, training__optimizer__learn_rate=1e-30)
+    train(config_path, tmp_path / "run", paths__raw_text=str(two), **named)
+    assert load_bilm(tmp_path / "run" / "model-best").config.training["steps"] == 1
+    assert load_bilm(tmp_path / "run" / "model-last").config.training["steps"] == 3
+
+
+def test_epochs_are_a_limit(config_path, tmp_path):
+    trainer, reports = make_trainer(
+        config_path, tmp_path, training__max_steps=0, training__max_epochs=2
+    )
+    trainer.run()
+    assert len(reports) == 2 * trainer.epochs.n_windows
+    assert reports[-1].progress.epoch == 2
+    assert not trainer.state.h.any()  # another epoch is another text
+
+
+def test_patience_does_not_change_the_learning_rate(config_path, tmp_path):
+    trainer, _ = make_trainer(
+        config_path,
+        tmp_path,
+        training__patience=4,
+        training__schedule__decay="linear",
+    )
+    trainer.progress.step, rate = 6, trainer.settings.optimizer.learn_rate
+    trainer.progress.since_best = 3
+    assert trainer.learn_rate() == pytest.approx(rate / 2)
+
+
+def test_step_accumulates_windows(config_path, tmp_path):
+    settings = {
+        "training__dropout": 0.0,
+        "training__clip_norm": 0.0,
+        "training__optimizer__name": "adagrad",
+    }
+    trainer, _ = make_trainer(config_path, tmp_path, training__accumulate=3, **settings)
+    other, _ = make_trainer(config_path, tmp_path, **settings)
+    bilm, state, total = other.bilm, other.state, {}
+    for number in range(3):
+        window = other.feeder.feed(other.epochs.window(0, number))
+        step = train_step(bilm, window, state, Dropout(0.0, 0, bilm.device))
+        state = step.state
+        for name, gradient in step.gradients.items():
+            total[name] = total.get(name, 0) + gradient / 3
+    adagrad = Adagrad({name: weight.data for name, weight in other.weights.items()})
+    for name, gradient in total.items():
+        adagrad.step(name, gradient, trainer.settings.optimizer.learn_rate)
+    trainer.step()
+    assert trainer.progress.window == 3
+    torch.testing.assert_close(trainer.state, State(*state))
+    for name, weight in trainer.weights.items():
+        torch.testing.assert_close(weight, other.weights[name])
+
+
+def test_sum_over_window_and_clipping(config_path, tmp_path):
+    norms = []
+    for sum_over_window in (False, True):
+        trainer, reports = make_trainer(
+            config_path,
+            tmp_path,
+            training__sum_over_window=sum_over_window,
+            training__clip_norm=1e-3,
+            training__optimizer__name="adagrad",
+            training__optimizer__initial_accumulator=1.0,
+        )
+        weights = {name: w.detach() for name, w in trainer.weights.items()}
+        before = {name: w.clone() for name, w in weights.items()}
+        trainer.step()
+        norms.append(reports[0].norm)
+        moved = [float((w - before[n]).norm()) for n, w in weights.items()]
+        rate = trainer.settings.optimizer.learn_rate
+        assert math.hypot(*moved) == pytest.approx(1e-3 * rate, rel=1e-2)
+    assert norms[1] == pytest.approx(trainer.settings.window * norms[0], rel=1e-5)

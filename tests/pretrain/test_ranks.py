@@ -1,0 +1,335 @@
+"""Several processes train one model: torchrun with gloo on one machine."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import torch
+import torch.distributed as dist
+from helpers.pretraining import write_config, write_text
+from safetensors.torch import load_file
+
+from spacy_elmo import load_bilm
+from spacy_elmo.cli.arguments import device_of
+from spacy_elmo.pretrain.checkpoints import Checkpoints
+from spacy_elmo.pretrain.pretrain_config import load_config
+from spacy_elmo.pretrain.ranks import Ranks, choose_gpu
+from spacy_elmo.pretrain.run import pretrain, read_log
+from spacy_elmo.pretrain.trainer import Trainer
+
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+
+
+@pytest.fixture
+def config_path(tmp_path):
+    text = write_text(tmp_path / "text.txt", n_documents=60)
+    return write_config(tmp_path / "config.cfg", text)
+
+
+def start(config_path, output, *args, restarts=0):
+    command = [*TORCHRUN, "--nproc-per-node", 2, "--max-restarts", restarts]
+    command += ["-m", "spacy", "elmo", "pretrain", config_path, "--output", output]
+    env = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        list(map(str, [*command, *args])),
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def entries(output, kind):
+    return [e for e in read_log(output / "log.jsonl") if e["type"] == kind]
+
+
+def wait_for_step(output, step, process):
+    """Until there is a checkpoint of this step or a later one."""
+    checkpoints = Checkpoints(output / "checkpoints")
+    while not any(found >= step for found in checkpoints.steps()):
+        assert process.poll() is None, process.stdout.read()
+        time.sleep(0.02)
+
+
+def worker_of(process):
+    """The id of the second worker that torchrun has started."""
+    found = subprocess.run(
+        ["pgrep", "-P", str(process.pid)], capture_output=True, text=True
+    )
+    return int(found.stdout.split()[-1])
+
+
+@pytest.mark.parametrize("softmax", ["full", "adaptive"])
+def test_two_processes_are_one_with_twice_the_batch(config_path, tmp_path, softmax):
+    args = ["--training.dropout", 0.0, "--vocab.softmax", softmax]
+    args += ["--training.max_steps", 40, "--training.eval_frequency", 20]
+    process = start(config_path, tmp_path / "two", *args)
+    out, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, out
+    overrides = {
+        "training.dropout": 0.0,
+        "training.max_steps": 40,
+        "training.eval_frequency": 20,
+        "training.batch_size": 8,
+        "vocab.softmax": softmax,
+    }
+    config = load_config(config_path, overrides)
+    pretrain(config, tmp_path / "one", say=lambda text: None)
+    for kind, keys in (
+        ("step", ["forward_loss", "backward_loss"]),
+        ("evaluation", ["forward", "backward", "mean", "n_tokens", "unknown_rate"]),
+    ):
+        first, second = (entries(tmp_path / name, kind) for name in ("one", "two"))
+        assert len(first) == len(second) > 1
+        for a, b in zip(first, second):
+            assert np.allclose([a[k] for k in keys], [b[k] for k in keys], rtol=1e-4)
+    # Gradients of rows of a sampled softmax are joined too; here, all weights.
+    one, two = (
+        load_file(tmp_path / name / "model-last" / "weights.safetensors")
+        for name in ("one", "two")
+    )
+    for key, tensor in one.items():
+        assert np.allclose(tensor, two[key], atol=1e-3), key
+
+
+def test_sampled_softmax_and_resume_on_another_number(config_path, tmp_path):
+    args = ["--vocab.softmax", "sampled", "--vocab.n_samples", 20]
+    process = start(config_path, tmp_path / "run", *args)
+    out, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, out
+    overrides = {
+        "vocab.softmax": "sampled",
+        "vocab.n_samples": 20,
+        "training.max_steps": 16,
+    }
+    said = []
+    config = load_config(config_path, overrides)
+    pretrain(config, tmp_path / "run", resume=True, say=said.append)
+    assert any("written by 2 processes and this run has 1" in line for line in said)
+    assert any("Going on from step 12" in line for line in said)
+    assert entries(tmp_path / "run", "evaluation")[-1]["step"] == 16
+
+
+def test_what_one_process_began_two_go_on_with(config_path, tmp_path):
+    output = tmp_path / "run"
+    pretrain(load_config(config_path, {}), output, say=lambda text: None)
+    process = start(config_path, output, "--resume", "--training.max_steps", 16)
+    out, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, out
+    assert "and this run has 2: the states carried over are reset" in out
+    assert out.count("Going on from step 12") == 1  # only one of them speaks
+    steps = [entry["step"] for entry in entries(output, "evaluation")]
+    assert steps == [4, 8, 12, 16]
+    n_words = 4 * 6  # of a step of one process
+    made = load_bilm(output / "model-last").config.training
+    assert (made["steps"], made["words"]) == (16, (12 + 4 * 2) * n_words)
+    tensors, facts = Checkpoints(output / "checkpoints").load(print)
+    assert (facts["n_ranks"], tensors["state.h"].shape[2]) == (2, 2 * 4)
+    # Two read twice as much of the text in a window: six windows of theirs are twelve.
+    assert (facts["progress"]["epoch"], facts["progress"]["window"]) == (0, 6 + 4)
+
+
+# Each process has a clock of its own, that of the second one four times as fast.
+TWO_CLOCKS = """if True:
+    import os, sys
+    from pathlib import Path
+    import torch
+    from spacy_elmo.pretrain import trainer
+    from spacy_elmo.pretrain.pretrain_config import load_config
+    from spacy_elmo.pretrain.run import pretrain
+
+    rank = int(os.environ["RANK"])
+    rates = []
+
+    class Clock:
+        seconds = 0.0
+
+        @classmethod
+        def monotonic(cls):
+            cls.seconds += 0.25 * (1 + 3 * rank)
+            return cls.seconds
+
+    class Trainer(trainer.Trainer):
+        def learn_rate(self):
+            rates.append(super().learn_rate())
+            return rates[-1]
+
+        def run(self):
+            super().run()
+            kept = {"rates": rates, "weights": dict(self.weights)}
+            torch.save(kept, Path(sys.argv[2]) / f"{rank}.pt")
+
+    trainer.time = Clock
+    from spacy_elmo.pretrain import run
+    run.Trainer = Trainer
+    overrides = {
+        "training.max_steps": 0,
+        "training.max_minutes": 0.1,
+        "training.eval_frequency": 1000000,
+        "training.checkpoint_minutes": 0.02,
+        "training.schedule.decay": "linear",
+    }
+    pretrain(load_config(Path(sys.argv[1]), overrides), Path(sys.argv[2]))
+"""
+
+
+def test_all_processes_go_by_one_clock(config_path, tmp_path):
+    script = tmp_path / "two_clocks.py"
+    script.write_text(TWO_CLOCKS, "utf8")
+    (tmp_path / "run").mkdir()
+    command = [*TORCHRUN, "--nproc-per-node", 2, script, config_path, tmp_path / "run"]
+    env = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        list(map(str, command)), env=env, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    first, second = (torch.load(tmp_path / "run" / f"{n}.pt") for n in (0, 1))
+    assert first["rates"] == second["rates"]
+    # Steps of a quarter of a second; four checkpoints take as long each.
+    assert len(first["rates"]) == 6 / 0.25 - 4
+    assert first["rates"] == sorted(first["rates"], reverse=True)
+    for name, weight in first["weights"].items():
+        assert torch.equal(weight, second["weights"][name]), name
+
+
+# GPUs, as far as can be seen without any
+
+
+@pytest.mark.parametrize(
+    "gpu_id, environment, expected",
+    [
+        (-1, {}, -1),
+        (2, {}, 2),
+        (2, {"WORLD_SIZE": "1", "LOCAL_RANK": "0"}, 2),
+        (0, {"WORLD_SIZE": "4", "LOCAL_RANK": "3", "RANK": "7"}, 3),
+        (-1, {"WORLD_SIZE": "4", "LOCAL_RANK": "3"}, -1),
+    ],
+)
+def test_each_process_has_a_gpu_of_its_own(gpu_id, environment, expected):
+    assert choose_gpu(gpu_id, environment) == expected
+
+
+def test_a_gpu_that_is_not_there(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert device_of(-1) == "cpu" and device_of(1) == "cuda:1"
+    with pytest.raises(ValueError, match=r"GPU 2 was asked for and torch finds 2"):
+        device_of(2)
+
+
+@pytest.fixture
+def two(monkeypatch):
+    """Environment of the first of two processes."""
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setattr(dist, "is_initialized", lambda: True)
+
+
+def test_processes_meet_on_their_gpus_and_wait_long(monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "1")
+    calls = {}
+    store = dist.HashStore()
+    monkeypatch.setattr(dist, "rendezvous", lambda url: iter([(store, 1, 2)]))
+    monkeypatch.setattr(torch.cuda, "set_device", lambda d: calls.update(device=d))
+    monkeypatch.setattr(
+        dist,
+        "init_process_group",
+        lambda backend, **options: calls.update(backend=backend, **options),
+    )
+    Ranks(torch.device("cuda:1"))
+    assert calls["backend"] == "nccl" and calls["device"] == torch.device("cuda:1")
+    assert calls["timeout"].days >= 7 and store.timeout == calls["timeout"]
+
+
+def test_what_is_exchanged_is_on_the_device(two, monkeypatch):
+    """NCCL knows only GPUs; here, "meta" stands for one."""
+    seen = []
+
+    def exchange(*tensors, **options):
+        flat = [t for part in tensors for t in (part if type(part) is list else [part])]
+        seen.extend(t.device.type for t in flat if isinstance(t, torch.Tensor))
+
+    for name in ("all_gather", "all_reduce", "broadcast"):
+        monkeypatch.setattr(dist, name, exchange)
+    ranks = Ranks(torch.device("meta"))
+    monkeypatch.setattr(torch.Tensor, "__float__", lambda tensor: 0.0)
+    # Nothing comes back from "meta": it is enough to see where it went.
+    real = torch.Tensor.to
+
+    def to(tensor, device, **options):
+        if tensor.device.type == "meta":
+            return torch.zeros(tensor.shape, dtype=tensor.dtype, device=device)
+        return real(tensor, device, **options)
+
+    monkeypatch.setattr(torch.Tensor, "to", to)
+    state = torch.arange(6, dtype=torch.uint8).view(1, 6)
+    found = ranks.collect(state, 0)
+    assert found.device.type == "cpu" and found.shape == (2, 6)
+    assert ranks.total(torch.ones(3)).device.type == "cpu"
+    ranks.of_first(1.0)
+    assert len(seen) == 3 + 1 + 1 and set(seen) == {"meta"}
+
+
+@pytest.mark.parametrize(
+    "error, lost",
+    [
+        (RuntimeError("Connection closed by peer\nmore"), True),
+        (torch.OutOfMemoryError("out of memory"), False),
+    ],
+)
+def test_only_a_lost_process_is_called_lost(two, monkeypatch, error, lost):
+    def exchange(*args, **options):
+        raise error
+
+    monkeypatch.setattr(dist, "all_reduce", exchange)
+    with pytest.raises(ValueError if lost else torch.OutOfMemoryError) as caught:
+        Ranks(torch.device("cpu")).any(True)
+    said = str(caught.value)
+    assert ("process 0 lost touch" in said) == lost and "\n" not in said
+
+
+def test_errors_of_the_model_are_not_those_of_the_exchange(
+    two, config_path, tmp_path, monkeypatch
+):
+    def step(trainer):
+        raise RuntimeError("shapes do not fit")
+
+    for name in ("all_gather", "all_reduce", "broadcast", "barrier"):
+        monkeypatch.setattr(dist, name, lambda *args, **options: None)
+    monkeypatch.setattr(Trainer, "step", step)
+    with pytest.raises(RuntimeError, match="shapes do not fit"):
+        pretrain(load_config(config_path, {}), tmp_path / "run", say=lambda text: None)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pgrep")
+def test_a_process_that_dies_stops_the_job(config_path, tmp_path):
+    process = start(config_path, tmp_path / "run", "--training.max_steps", 1000000)
+    wait_for_step(tmp_path / "run", 8, process)
+    os.kill(worker_of(process), signal.SIGKILL)
+    out, _ = process.communicate(timeout=120)
+    assert process.returncode != 0
+    assert "--resume goes on from the last checkpoint" in " ".join(out.split()) or (
+        "SIGKILL" in out
+    )
+    config = load_config(config_path, {"training.max_steps": 1})
+    said = []
+    pretrain(config, tmp_path / "run", resume=True, say=said.append)
+    assert any(line.startswith("Going on from step") for line in said)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pgrep")
+def test_torchrun_starts_again_where_it_was(config_path, tmp_path):
+    args = ["--training.max_steps", 400]
+    process = start(config_path, tmp_path / "run", *args, restarts=3)
+    wait_for_step(tmp_path / "run", 8, process)
+    os.kill(worker_of(process), signal.SIGKILL)
+    out, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, out
+    assert "Going on from step" in out
+    steps = [entry["step"] for entry in entries(tmp_path / "run", "evaluation")]
+    assert steps == list(range(4, 401, 4))

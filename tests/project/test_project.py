@@ -1,0 +1,271 @@
+"""project.yml: what its commands make, skip and make again."""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import srsly
+from helpers.analysis import save_vectors
+from helpers.models import write_files
+from helpers.pipelines import save_bilm
+from helpers.pretraining import CONFIG
+from helpers.reference import random_arrays, random_options
+from weasel.cli.run import load_project_config
+
+from spacy_elmo import load_bilm
+from spacy_elmo.pretrain.run import read_log
+
+ROOT = Path(__file__).parents[2]
+PROJECT = srsly.read_yaml(ROOT / "project.yml")
+# What the project needs and the tests of it do not care for.
+SMALL = {
+    "config": "tiny.cfg",
+    "minutes": 5,
+    "variants": "baseline,mix-0.001",
+    "seeds": "0",
+    "shares": "1",
+    "few_variants": "baseline,mix-0.001",
+    "bundled_variants": "baseline,mix-0.001",
+    "few_shares": "1",
+    "n_process": 1,
+    "max_steps": 2,
+    "ner_steps": 2,
+    "eval_frequency": 2,
+}
+# The commands that compute with a biLM.
+ON_DEVICES = {"pretrain", "evaluate", "compare", "probe", "neighbors", "senses"}
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A copy in which everything is small."""
+    for name in ("configs", "assets", "examples"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    shutil.copy(ROOT / "project.yml", tmp_path)
+    (tmp_path / "tiny.cfg").write_text(CONFIG)
+    return tmp_path
+
+
+def spacy(project, *args, env=None):
+    result = subprocess.run(
+        [sys.executable, "-m", "spacy", *map(str, args)],
+        cwd=project,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **(env or {})},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    return result.returncode, " ".join(result.stdout.split())
+
+
+def run(project, workflow, **variables):
+    """RETURNS: The names of the commands that were not skipped."""
+    given = {**SMALL, **variables}
+    flags = [part for k, v in given.items() for part in (f"--vars.{k}", v)]
+    code, out = spacy(project, "project", "run", workflow, ".", *flags)
+    assert code == 0, out
+    names = [command["name"] for command in PROJECT["commands"]]
+    return [n for n in names if f"= {n} =" in out and f"Skipping '{n}'" not in out]
+
+
+def test_all_skips_what_is_done_and_redoes_what_changed(project):
+    save_vectors(project / "vectors", {"the": [1.0, 2.0], "play": [2.0, 1.0]})
+    done = run(project, "all", vectors="vectors")
+    assert set(done) == set(PROJECT["workflows"]["all"])
+    results = project / "training" / "en"
+    page = (results / "report.html").read_text("utf8")
+    for part in ("Tags and dependencies", "Named entities"):
+        assert f">{part}<" in page and f">{part}, with the bundled biLM<" in page
+    for part in ("play", "눈", "perplexity"):
+        assert part in page
+    both = ["baseline", "mix-0.001"]
+    for task, metric, expected in (
+        ("few/parsing", "dep_las", ["baseline", "vectors", "mix-0.001"]),
+        ("few/ner", "ents_f", ["baseline", "vectors", "mix-0.001"]),
+        ("bundled/parsing", "dep_las", both),
+        ("bundled/ner", "ents_f", both),
+    ):
+        table = srsly.read_json(results / task / "compare.json")
+        assert [variant["name"] for variant in table["variants"]] == expected
+        assert all(metric in variant["scores"] for variant in table["variants"])
+
+    always = {"list-text", "list-sources", "report"}
+    assert set(run(project, "all", vectors="vectors")) == always
+
+    save_vectors(project / "vectors", {"the": [1.0, 2.0], "play": [2.0, 3.0]})
+    senses = project / "assets" / "senses" / "en.jsonl"
+    lines = senses.read_text("utf8").splitlines(keepends=True)
+    senses.write_text("".join(lines[:-1]), "utf8")
+    changed = {"perplexity", "find-neighbors", "map-senses", "map-bundled-senses"}
+    changed |= {"compare-parsing-few", "compare-ner-few"}
+    assert set(run(project, "all", vectors="vectors")) == changed | always
+
+
+def test_a_bilm_that_is_named_or_changed(project):
+    always = {"list-sources", "report"}
+    looks = {"probe-layers", "find-neighbors", "map-senses"}
+    assert set(run(project, "probe", bilm="en_elmo_sm")) == looks | always | {"prepare"}
+    for seed in (0, 1):
+        save_bilm(project / "mine", seed)
+        assert set(run(project, "probe", bilm="mine")) == looks | always
+    assert set(run(project, "probe", bilm="mine")) == always
+    code, out = spacy(project, "project", "run", "probe", ".", "--vars.bilm", "nowhere")
+    assert code == 1 and "nowhere: no such file or folder; expected" in out
+    run(project, "clean")
+    assert not list(project.glob("training/en")) + list(project.glob("corpus/en"))
+
+
+def test_another_text_is_pretrained_on_again(project):
+    text = project / "my.txt"
+    prose = (project / "assets" / "text" / "en.txt").read_text("utf8")
+    text.write_text(prose, "utf8")
+    told = {"raw_text": "my.txt", "lang": "xx"}
+    assert "pretrain-bilm" in run(project, "pretrain", **told)
+    first = srsly.read_json(project / "training/xx/bilm/model-best/config.json")
+    assert first["training"]["lang"] == "xx" and first["lstm"]["n_layers"] == 2
+    assert "pretrain-bilm" not in run(project, "pretrain", **told)
+    text.write_text(prose + "\n\nOne more.\n", "utf8")
+    assert "pretrain-bilm" in run(project, "pretrain", **told, lstm_dim=6, n_layers=1)
+    third = srsly.read_json(project / "training/xx/bilm/model-best/config.json")
+    assert third["lstm"]["dim"] == 6 and third["lstm"]["n_layers"] == 1
+    projection_dim = first["lstm"]["projection_dim"]
+    assert third["lstm"]["projection_dim"] == projection_dim
+
+
+def test_an_interrupted_pretraining_is_resumed(project):
+    # A biLM of other sizes than these would not fit the checkpoint.
+    told = {"raw_text": "assets/text/en.txt", "lang": "xx", "lstm_dim": 6}
+    for command in ("list-text", "pretrain-bilm"):
+        assert run(project, command, **told) == [command]
+    output = project / "training" / "xx" / "bilm"
+    before = read_log(output / "log.jsonl")
+    config = project / "tiny.cfg"  # as if it had been stopped after 12 of 16 steps
+    config.write_text(CONFIG.replace("max_steps = 12", "max_steps = 16"))
+    resumed = ["resume-pretraining"]
+    assert run(project, "resume-pretraining", **told) == resumed
+    log = read_log(output / "log.jsonl")
+    assert log[: len(before)] == before  # with its seconds: not the same steps again
+    assert [e["step"] for e in log if e["type"] == "evaluation"] == [4, 8, 12, 16]
+    assert load_bilm(output / "model-last").config.training["steps"] == 16
+    # It is never taken for done: there is no telling from its files.
+    assert run(project, "resume-pretraining", **told) == resumed
+
+
+def test_a_published_bilm_is_converted(project):
+    (project / "published").mkdir()
+    for seed in (0, 1):  # another one takes its place
+        rng = np.random.default_rng(seed)
+        options = random_options(rng)
+        write_files(project / "published", options, random_arrays(options, rng))
+        assert run(project, "convert-bilm", source="published") == ["convert-bilm"]
+        found, expected = (
+            load_bilm(project / name).embed([["눈", "snow"]])[0]
+            for name in ("training/converted", "published")
+        )
+        np.testing.assert_array_equal(found, expected)
+    assert (project / "training/converted/weights.safetensors").exists()
+
+
+def test_comparison_with_less_data(project):
+    """With the shares of the project, of which two are less than all data."""
+    save_bilm(project / "mine")
+    shares = PROJECT["vars"]["shares"]
+    done = run(project, "compare", bilm="mine", shares=shares)
+    assert set(done) == set(PROJECT["workflows"]["compare"])
+    names = SMALL["variants"].split(",")
+    for task in ("parsing", "ner"):
+        folder = project / "training" / "en" / task
+        table = srsly.read_json(folder / "compare.json")
+        assert table["shares"] == [float(share) for share in shares.split(",")]
+        found = [(row["share"], row["name"]) for row in table["variants"]]
+        assert found == [(share, name) for share in table["shares"] for name in names]
+        for row in table["variants"]:
+            assert set(row["scores"]) == set(table["metrics"])
+        sizes = [size["words"] for size in table["data"]]
+        assert sizes == sorted(sizes, reverse=True) and sizes[-1] < sizes[0] / 20
+        page = (folder / "compare.md").read_text("utf8")
+        _, less = page.split("## Against the amount of training data")
+        rows = [line.split("|")[1:3] for line in less.split("##")[0].splitlines()[4:]]
+        cells = [[cell.strip() for cell in row] for row in rows if row]
+        expected = [
+            [f"{size['share']:.4g}", f"{size['words']:,}"]
+            for size in reversed(table["data"])
+            for _ in names
+        ]
+        assert cells == expected
+    report = (project / "training" / "en" / "report.html").read_text("utf8")
+    for part in ("Tags and dependencies", "Named entities"):
+        assert f">{part}, in several ways<" in report
+
+
+def test_korean_pipelines_and_packages(project):
+    told = {"lang": "ko", "senses": "assets/senses/ko.jsonl"}
+    told["treebank"] = told["ner"] = "assets/treebank/ko"
+    run(project, "pretrain", **told, raw_text="assets/senses/ko.jsonl")
+    assert "train-ner" in run(project, "train", **told)
+    assert run(project, "package", **told)[-1:] == ["package-parsing"]
+    assert list((project / "packages").rglob("*.tar.gz"))
+    told["domain_text"] = "texts/*.txt"
+    prose = (project / "assets/text/en.txt").read_text("utf8")
+    for name in "ab":
+        (project / "texts").mkdir(exist_ok=True)
+        (project / "texts" / f"{name}.txt").write_text(prose, "utf8")
+        done = run(project, "finetune", **told)
+        assert done == ["list-finetuning", "finetune-bilm"]
+    assert (project / "training/ko/finetuned/model-best/config.json").exists()
+    assert run(project, "finetune", **told) == ["list-finetuning"]
+
+
+def test_treebanks_come_by_git(project, tmp_path_factory):
+    remote = tmp_path_factory.mktemp("remote")
+    bank = remote / "UD_Test-Sample"
+    bank.mkdir()
+    shutil.copy(ROOT / "assets/treebank/en/dev.conllu", bank / "te-ud-train.conllu")
+    git = ["git", "-C", str(bank), "-c", "user.name=a", "-c", "user.email=a@b"]
+    for args in (["init", "-b", "master"], ["add", "."], ["commit", "-m", "a"]):
+        subprocess.run([*git, *args], check=True, capture_output=True)
+    env = {  # the treebanks' home is a folder here, and there is no network
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": f"url.{remote.as_posix()}/.insteadOf",
+        "GIT_CONFIG_VALUE_0": "https://github.com/UniversalDependencies/",
+        "HTTPS_PROXY": "http://127.0.0.1:9",
+        "https_proxy": "http://127.0.0.1:9",
+    }
+    args = ["elmo", "assets", ".", "--vars.ud", "UD_Test-Sample"]
+    code, out = spacy(project, *args, env=env)
+    assert code == 1
+    assert "An asset could not be fetched. Is there a network?" in out
+    assert (project / "assets/UD_Test-Sample/te-ud-train.conllu").exists()
+
+
+def test_commands_can_run_everywhere():
+    names = [command["name"] for command in PROJECT["commands"]]
+    assert len(set(names)) == len(names)
+    for command in PROJECT["commands"]:
+        assert command["help"]
+    loaded = load_project_config(ROOT)
+    for command in loaded["commands"]:
+        for line in command["script"]:
+            assert line.startswith("python -m ")
+            # As weasel does on Windows, and as it does elsewhere.
+            parts = shlex.split(line, posix=False)
+            assert parts == shlex.split(line, posix=True) == line.split()
+            command_of_ours = line.split()[3:5]
+            if command_of_ours[:1] == ["elmo"] and command_of_ours[1] in ON_DEVICES:
+                assert "--gpu-id -1" in line
+    outputs = [path for each in loaded["commands"] for path in each.get("outputs", [])]
+    assert len(set(outputs)) == len(outputs)
+    for command, made in zip(PROJECT["commands"], loaded["commands"]):
+        assert len(command.get("deps", [])) == len(made.get("deps", []))
+    for steps in PROJECT["workflows"].values():
+        assert set(steps) <= set(names)
+    promised = {"all", "pretrain", "finetune", "train", "compare", "probe", "package"}
+    assert promised <= set(PROJECT["workflows"])
+    assert {"lang", "gpu", "raw_text", "treebank", "ner", "config"} <= set(
+        PROJECT["vars"]
+    )

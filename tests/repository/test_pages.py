@@ -1,0 +1,129 @@
+"""What the READMEs name is there, and the Korean one says what the other says."""
+
+import configparser
+import re
+
+import pytest
+import srsly
+from helpers.pages import (
+    KOREAN,
+    README,
+    ROOT,
+    is_installation,
+    numbers,
+    read_blocks,
+    read_prose,
+    read_rows,
+    read_sections,
+)
+from typer.main import get_command
+
+from spacy_elmo.cli import app
+
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("assets/*.md"), *ROOT.glob("benchmarks/*.md")]
+# Their number must be the same in a section: headings, points, rows, questions.
+PARTS = [r"^#+ ", r"^- ", r"^\|", r"^\*\*"]
+
+both = pytest.mark.parametrize("path", [README, KOREAN], ids=lambda path: path.name)
+
+
+# The two commands that install: those who install run them
+
+
+def test_first_command_runs_the_project_and_second_the_tests():
+    first, second = filter(is_installation, read_blocks(README, "bash"))
+    assert first.code.strip().endswith("&& python -m spacy project run all .")
+    assert "all" in srsly.read_yaml(ROOT / "project.yml")["workflows"]
+    for path in (".ci/run", ".github/workflows/tests.yml"):
+        lines = (ROOT / path).read_text("utf8").split("\n")
+        commands = [re.sub(r"^ *- run: ", "", line) for line in lines]
+        assert second.code.strip() in commands
+
+
+@both
+def test_extras_exist(path):
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg", encoding="utf8")
+    extras = set(config["options.extras_require"])
+    asked = re.findall(r"(?:\.|spacy-elmo)\[([\w,]+)\]", path.read_text("utf8"))
+    assert asked
+    assert {name for names in asked for name in names.split(",")} <= extras
+    *_, last = read_sections(path).values()
+    (listed,) = re.findall(r"(?:pip:|extra는) (.*?)\.[ \n]", last, re.S)
+    assert set(re.findall(r"`(\w+)`", listed)) == extras
+
+
+# What is named
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_links_and_configs_exist(page):
+    prose = re.sub(r"`[^`\n]*`", "", read_prose(page))
+    for link in re.findall(r"\[[^\]]*\]\(([^)]+)\)", prose):
+        if not link.startswith(("http://", "https://")):
+            assert (page.parent / link).exists(), link
+    for name in re.findall(r"configs/([\w*.]+\w)", page.read_text("utf8")):
+        assert list((ROOT / "configs").glob(name)), name
+
+
+@both
+def test_files_exist(path):
+    prose = read_prose(path)
+    names = re.findall(r"`([a-z]\w+_[\w*]+\.cfg)`", prose)
+    assert names
+    for name in names:
+        assert list((ROOT / "configs").glob(name)), name
+    for name in re.findall(r"`((?:spacy_elmo|assets|examples|benchmarks)/.*?)`", prose):
+        assert (ROOT / name).exists(), name
+
+
+@both
+def test_project_has_what_is_said_of_it(path):
+    project = srsly.read_yaml(ROOT / "project.yml")
+    used = re.findall(r"--vars\.(\w+)", path.read_text("utf8"))
+    assert used and set(used) <= set(project["vars"])
+    workflows = set(project["workflows"])
+    rows = [re.fullmatch(r" `(\w+)` ", row[1]) for row in read_rows(path)]
+    assert workflows <= {row[1] for row in rows if row}
+
+
+@both
+def test_table_of_commands_is_complete(path):
+    commands = get_command(app).commands
+    table = read_sections(path)[{README: "Commands", KOREAN: "명령"}[path]]
+    _, *rows = re.findall(r"^\| `(\w+) ?(.*?)` \|", table, re.M)  # under a header
+    assert sorted(name for name, _ in rows) == sorted(commands)
+    for name, arguments in rows:
+        known = {option for param in commands[name].params for option in param.opts}
+        assert set(re.findall(r"--[\w-]+(?![\w.-])", arguments)) <= known, name
+
+
+# The same page in Korean
+
+
+def pairs():
+    ours, theirs = read_sections(README), read_sections(KOREAN)
+    assert len(ours) == len(theirs)
+    return zip(ours.values(), theirs.items())
+
+
+def test_korean_has_the_same_parts():
+    for mine, (title, theirs) in pairs():
+        for part in PARTS:
+            counts = [len(re.findall(part, text, re.M)) for text in (mine, theirs)]
+            assert counts[0] == counts[1], f"{title}: {part}"
+
+
+def test_korean_names_the_same_code():
+    for mine, (title, theirs) in pairs():
+        codes = [set(re.findall(r"`([^`]+)`", text)) for text in (mine, theirs)]
+        assert codes[0] == codes[1], title
+
+
+def test_korean_has_the_same_figures():
+    measured = read_sections(README)["Measured"], read_sections(KOREAN)["측정 결과"]
+    assert numbers(measured[0]) == numbers(measured[1])
+    ours, theirs = read_rows(README), read_rows(KOREAN)
+    assert [len(row) for row in ours] == [len(row) for row in theirs]
+    for mine, korean in zip(ours, theirs):
+        assert list(map(numbers, mine)) == list(map(numbers, korean)), korean

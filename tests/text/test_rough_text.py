@@ -1,0 +1,103 @@
+"""Text in any state, and in any amount."""
+
+import gzip
+import json
+import subprocess
+import sys
+
+import pytest
+from helpers.corpora import build, sentences, write
+from helpers.pretraining import write_text
+
+from spacy_elmo.pretrain.corpus import tell_troubles
+from spacy_elmo.text.raw_text import MAX_RUN
+
+MANY = (b"some words " * 500 + b"\n") * 400
+JSON = b'{"text": "good one"}\n'
+
+
+def told(corpus):
+    """RETURNS: What a person is told of the text."""
+    said = []
+    tell_troubles(corpus.meta["troubles"], said.append)
+    return "\n".join(said)
+
+
+@pytest.mark.parametrize(
+    "name, data, trouble, n_words",
+    [
+        ("a.txt", b"good\n\xff\xfebad\none\n", "1 lines of broken UTF-8", 4),
+        ("a.txt", b"a\0b one\0\n\0\0\n", "2 lines with NUL", 2),
+        ("a.txt", b"\n\n\ngood\n\n\none\n\n", "4 empty lines", 2),
+        ("a.txt", b"word " * 700_000, "1 lines that were cut", 700_000),
+        ("a.txt", b"x" * 3 * 2**20 + b"\ny\n", "1 lines that were cut", None),
+        ("a.txt", "눈".encode() * 2**20, "1 lines that were cut", None),
+        ("a.txt", b"\x80" * 3 * 2**20, "lines of broken UTF-8", None),
+        ("a.jsonl", JSON + b"{\n[1]\n3\n" + JSON, "3 lines that are no JSON", 4),
+        ("a.jsonl", b'{"text": 3}\n{}\n' + JSON, "2 lines that are no JSON", 2),
+        ("a.jsonl", b'{"text": "a\\u0000b"}\n' + JSON, "1 lines with NUL", 3),
+        ("a.txt.gz", gzip.compress(MANY)[:-9], "1 files that break off", None),
+        ("a.txt.gz", gzip.compress(MANY, 0)[:-9], "1 files that break off", None),
+        ("a.txt.gz", b"no gzip", "1 files that break off", None),
+    ],
+)
+def test_rough_text_is_counted_and_read(tmp_path, name, data, trouble, n_words):
+    path = tmp_path / name
+    path.write_bytes(data)  # as it is, also where it is no whole .gz
+    good = write(tmp_path / "good.txt", "one more")
+    corpus, _ = build(tmp_path / "corpus", path, good)
+    assert trouble in told(corpus)
+    assert sentences(corpus)[-1] == ["one", "more"]
+    if n_words is not None:
+        assert corpus.meta["train"]["n_words"] == n_words + 2
+
+
+def test_clean_text_has_no_troubles(tmp_path):
+    corpus, _ = build(tmp_path / "corpus", write_text(tmp_path / "a.txt"))
+    assert told(corpus) == ""
+
+
+@pytest.mark.parametrize("space", ["", " "])
+def test_endless_lines_lose_nothing(tmp_path, space):
+    text = f"눈{space}은하{space}" * 500_000
+    corpus, _ = build(tmp_path / "corpus", write(tmp_path / "a.txt", text), lang="xx")
+    words = [word for words in sentences(corpus) for word in words]
+    assert "".join(words) == text.replace(" ", "")
+    if space:
+        assert set(words) == {"눈", "은하"}
+    else:
+        assert max(map(len, words)) == MAX_RUN
+
+
+def test_long_documents_of_json_are_whole(tmp_path):
+    line = json.dumps({"text": "a word. " * 200_000})
+    corpus, _ = build(tmp_path / "corpus", write(tmp_path / "a.jsonl", line))
+    assert corpus.meta["train"]["n_words"] == 600_000
+    assert corpus.meta["train"]["n_documents"] == 1
+
+
+def test_memory_does_not_grow_with_the_text(tmp_path):
+    code = """if True:
+        import resource, sys
+        from pathlib import Path
+        from spacy_elmo.pretrain import text, tokenize
+        from spacy_elmo.pretrain.corpus import build_corpus
+        # What is held at a time is little, to see what else is.
+        text.BLOCK, tokenize.CHUNK_CHARACTERS = 2**16, 2**15
+        path, folder = sys.argv[1:]
+        splitter = tokenize.Splitter("en")
+        build_corpus([path], Path(folder), splitter=splitter, dev_share=0.1)
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    """
+    part = "".join(
+        " ".join(f"w{(7 * n + 13 * k) % 3001}" for k in range(50)) + ".\n\n"
+        for n in range(2000)
+    )
+    peaks = []
+    for n in (1, 8):
+        path = write(tmp_path / f"{n}.txt", part * n)
+        args = [sys.executable, "-c", code, path, tmp_path / str(n)]
+        done = subprocess.run(args, capture_output=True, text=True, check=True)
+        peaks.append(int(done.stdout) / 1024)
+    # 700,000 words more, of the same vocabulary: 2.8 MB as numbers, 4 MB as text.
+    assert peaks[1] - peaks[0] < 1.5, peaks
