@@ -11,7 +11,6 @@ that differ in nothing else, through spaCy's Python API, and prints their accura
 import argparse
 import random
 from pathlib import Path
-from typing import List
 
 import spacy
 from spacy.language import Language
@@ -74,7 +73,7 @@ def main() -> None:
         print(f"{name:>7} ELMo: {accuracy:.2%} of tags, from {len(train)} sentences")
 
 
-def read_examples(nlp: Language, treebank: Path, part: str) -> List[Example]:
+def read_examples(nlp: Language, treebank: Path, part: str) -> list[Example]:
     (path,) = treebank.glob(f"*{part}*.conllu")
     docs = list(read_conllu(path, Reading(nlp)))
     return [Example(nlp.make_doc(doc.text), doc) for doc in docs]

@@ -1,6 +1,6 @@
 """What the result files of the other commands hold."""
 
-from typing import Annotated, Dict, List, Optional, Type, Union
+from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
@@ -23,8 +23,8 @@ class Perplexity(BaseModel):
     forward: float
     backward: float
     mean: float
-    n_tokens: Optional[int] = None
-    unknown_rate: Optional[float] = None
+    n_tokens: int | None = None
+    unknown_rate: float | None = None
 
 
 class Evaluation(Perplexity):
@@ -35,19 +35,19 @@ class Evaluation(Perplexity):
 
 
 class Log(BaseModel):
-    steps: List[Step]
-    evaluations: List[Evaluation]
+    steps: list[Step]
+    evaluations: list[Evaluation]
 
     @property
-    def best(self) -> Optional[Evaluation]:
+    def best(self) -> Evaluation | None:
         return min(self.evaluations, key=lambda row: row.mean, default=None)
 
 
 class ProbeRow(BaseModel):
-    """layer (Optional[Layer]): None for a baseline that is no layer."""
+    """layer (Layer | None): None for a baseline that is no layer."""
 
     name: str
-    layer: Optional[Layer] = None
+    layer: Layer | None = None
     accuracy: float
 
 
@@ -55,15 +55,15 @@ class ProbeTask(BaseModel):
     task: str
     train: int
     dev: int
-    rows: List[ProbeRow] = Field(min_length=1)
+    rows: list[ProbeRow] = Field(min_length=1)
 
     @property
-    def best(self) -> Optional[ProbeRow]:
+    def best(self) -> ProbeRow | None:
         layers = [row for row in self.rows if row.layer is not None]
         return max(layers, key=lambda row: row.accuracy, default=None)
 
     @property
-    def baseline(self) -> Optional[ProbeRow]:
+    def baseline(self) -> ProbeRow | None:
         others = [row for row in self.rows if row.layer is None]
         return max(others, key=lambda row: row.accuracy, default=None)
 
@@ -71,23 +71,23 @@ class ProbeTask(BaseModel):
 class Probe(BaseModel):
     title: str = ""
     bilm: str = ""
-    tasks: List[ProbeTask] = Field(min_length=1)
+    tasks: list[ProbeTask] = Field(min_length=1)
 
 
 class InContext(BaseModel):
     """A word in its sentence.
 
-    sentence (Union[List[str], str]): Tokens, or a text in which single spaces part
+    sentence (list[str] | str): Tokens, or a text in which single spaces part
         them (a no-break space does not).
     position (int): Of the word among the tokens.
     """
 
     word: str
-    sentence: Union[List[str], str]
+    sentence: list[str] | str
     position: int = Field(ge=0)
 
     @property
-    def tokens(self) -> List[str]:
+    def tokens(self) -> list[str]:
         sentence = self.sentence
         return sentence.split(" ") if isinstance(sentence, str) else sentence
 
@@ -104,7 +104,7 @@ class Neighbor(InContext):
 
 class NeighborsOfLayer(BaseModel):
     layer: Layer
-    neighbors: List[Neighbor]
+    neighbors: list[Neighbor]
 
 
 class StaticNeighbor(BaseModel):
@@ -113,13 +113,13 @@ class StaticNeighbor(BaseModel):
 
 
 class Query(InContext):
-    layers: List[NeighborsOfLayer] = []
-    static: Optional[List[StaticNeighbor]] = None
+    layers: list[NeighborsOfLayer] = []
+    static: list[StaticNeighbor] | None = None
 
 
 class Neighbors(BaseModel):
     title: str = ""
-    queries: List[Query] = Field(min_length=1)
+    queries: list[Query] = Field(min_length=1)
 
 
 class Occurrence(BaseModel):
@@ -143,9 +143,9 @@ class LayerAccuracy(BaseModel):
 
 
 class SenseLayer(LayerAccuracy):
-    """points (List[List[float]]): (n_occurrences, 2)."""
+    """points (list[list[float]]): (n_occurrences, 2)."""
 
-    points: List[Annotated[List[float], Field(min_length=2, max_length=2)]]
+    points: list[Annotated[list[float], Field(min_length=2, max_length=2)]]
 
 
 class SenseWord(BaseModel):
@@ -153,8 +153,8 @@ class SenseWord(BaseModel):
 
     word: str
     majority: float
-    occurrences: List[Occurrence] = Field(min_length=1)
-    layers: List[SenseLayer] = Field(min_length=1)
+    occurrences: list[Occurrence] = Field(min_length=1)
+    layers: list[SenseLayer] = Field(min_length=1)
 
     @model_validator(mode="after")
     def check(self) -> "SenseWord":
@@ -167,10 +167,10 @@ class SenseWord(BaseModel):
 class Senses(BaseModel):
     title: str = ""
     lang: str = ""
-    words: List[SenseWord] = Field(min_length=1)
+    words: list[SenseWord] = Field(min_length=1)
 
     @property
-    def layers(self) -> List[str]:
+    def layers(self) -> list[str]:
         return [layer.layer for layer in self.words[0].layers]
 
     @model_validator(mode="after")
@@ -183,34 +183,34 @@ class Senses(BaseModel):
 
 class Score(BaseModel):
     mean: float
-    spread: Optional[float] = None
-    values: List[float] = []
+    spread: float | None = None
+    values: list[float] = []
 
 
 class Mix(BaseModel):
-    """What a task has learned: s (List[float]), the share of each layer, and gamma."""
+    """What a task has learned: s (list[float]), the share of each layer, and gamma."""
 
     task: str
-    s: List[float] = Field(min_length=1)
+    s: list[float] = Field(min_length=1)
     gamma: float
 
 
 class Variant(BaseModel):
     """share (float): Of the training data.
-    test_scores, test_error_reduction (Dict): As for the development data, if there was
+    test_scores, test_error_reduction (dict): As for the development data, if there was
         other data to test on.
     """
 
     name: str
     label: str = ""
     share: float = Field(default=1.0, gt=0.0)
-    seeds: List[int] = []
-    scores: Dict[str, Score]
-    error_reduction: Dict[str, Optional[float]] = {}
-    test_scores: Dict[str, Score] = {}
-    test_error_reduction: Dict[str, Optional[float]] = {}
-    mixes: List[Mix] = []
-    words_per_second: Optional[float] = None
+    seeds: list[int] = []
+    scores: dict[str, Score]
+    error_reduction: dict[str, float | None] = {}
+    test_scores: dict[str, Score] = {}
+    test_error_reduction: dict[str, float | None] = {}
+    mixes: list[Mix] = []
+    words_per_second: float | None = None
 
     @property
     def title(self) -> str:
@@ -220,17 +220,17 @@ class Variant(BaseModel):
 class Compare(BaseModel):
     title: str = ""
     task: str = ""
-    metrics: List[str] = Field(min_length=1)
-    variants: List[Variant] = Field(min_length=1)
+    metrics: list[str] = Field(min_length=1)
+    variants: list[Variant] = Field(min_length=1)
 
     @property
-    def full(self) -> List[Variant]:
-        """RETURNS (List[Variant]): Those with the most training data."""
+    def full(self) -> list[Variant]:
+        """RETURNS (list[Variant]): Those with the most training data."""
         largest = max(variant.share for variant in self.variants)
         return [variant for variant in self.variants if variant.share == largest]
 
 
-KINDS: Dict[str, Type[BaseModel]] = {
+KINDS: dict[str, type[BaseModel]] = {
     "perplexity": Perplexity,
     "probe": Probe,
     "compare": Compare,

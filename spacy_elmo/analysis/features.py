@@ -1,9 +1,10 @@
 """Vectors of a stream of sentences, a batch at a time, and of all of them on disk."""
 
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Callable, Iterable, Iterator, List, Optional, Tuple, Type, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -24,10 +25,10 @@ def silent(n_tokens: int) -> None:
 def embed_stream(
     bilm: BiLM,
     items: Iterable[ItemT],
-    words: Callable[[ItemT], List[str]],
+    words: Callable[[ItemT], list[str]],
     tell: Tell = silent,
-) -> Iterator[Tuple[ItemT, np.ndarray]]:
-    """YIELDS (Tuple[ItemT, np.ndarray]): Each item and the layers of its words,
+) -> Iterator[tuple[ItemT, np.ndarray]]:
+    """YIELDS (tuple[ItemT, np.ndarray]): Each item and the layers of its words,
     (n_layers + 1, n_tokens, width)."""
     for batch in in_batches(items, words):
         sentences = [words(item) for item in batch]
@@ -36,9 +37,9 @@ def embed_stream(
 
 
 def in_batches(
-    items: Iterable[ItemT], words: Callable[[ItemT], List[str]]
-) -> Iterator[List[ItemT]]:
-    batch: List[ItemT] = []
+    items: Iterable[ItemT], words: Callable[[ItemT], list[str]]
+) -> Iterator[list[ItemT]]:
+    batch: list[ItemT] = []
     n_tokens = 0
     for item in items:
         batch.append(item)
@@ -56,8 +57,8 @@ def with_mix(layers: np.ndarray) -> np.ndarray:
     return np.concatenate([layers, layers.mean(0, keepdims=True)])
 
 
-def layer_names(bilm: BiLM) -> List[str]:
-    """RETURNS (List[str]): The names of what with_mix gives."""
+def layer_names(bilm: BiLM) -> list[str]:
+    """RETURNS (list[str]): The names of what with_mix gives."""
     return [*map(str, range(bilm.config.lstm.n_layers + 1)), "mix"]
 
 
@@ -71,7 +72,7 @@ def unit(vectors: np.ndarray) -> np.ndarray:
 class LayerWriter:
     """Writes vectors to a folder, a file for each layer: float16, row after row."""
 
-    def __init__(self, folder: Path, names: List[str]) -> None:
+    def __init__(self, folder: Path, names: list[str]) -> None:
         with ExitStack() as stack:
             self.files = [
                 stack.enter_context(layer_path(folder, name).open("wb"))
@@ -90,9 +91,9 @@ class LayerWriter:
 
     def __exit__(
         self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.stack.close()
 

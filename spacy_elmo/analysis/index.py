@@ -3,7 +3,7 @@
 import shutil
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any
 
 import numpy as np
 import spacy
@@ -34,17 +34,17 @@ BLOCK = 2**20
 class Index:
     """An index that is complete.
 
-    words (List[str]): The distinct words of the text, in order of appearance.
+    words (list[str]): The distinct words of the text, in order of appearance.
     tokens (np.ndarray): The number of each token's word, (n_tokens,).
     starts (np.ndarray): Where sentences begin, and the number of tokens after them,
         (n_sentences + 1,).
     """
 
-    def __init__(self, folder: Path, meta: Dict[str, Any]) -> None:
+    def __init__(self, folder: Path, meta: dict[str, Any]) -> None:
         self.folder = folder
         self.width: int = meta["width"]
-        self.names: List[str] = meta["layers"]
-        self.words: List[str] = srsly.read_json(folder / "words.json")
+        self.names: list[str] = meta["layers"]
+        self.words: list[str] = srsly.read_json(folder / "words.json")
         self.tokens: np.ndarray = np.load(folder / "tokens.npy", mmap_mode="r")
         self.starts: np.ndarray = np.load(folder / "starts.npy", mmap_mode="r")
 
@@ -53,18 +53,18 @@ class Index:
         disk."""
         return map_layer(self.folder, name, self.width)
 
-    def place(self, row: int) -> Tuple[int, int]:
-        """RETURNS (Tuple[int, int]): The sentence of a token, and where it is in it."""
+    def place(self, row: int) -> tuple[int, int]:
+        """RETURNS (tuple[int, int]): The sentence of a token, and where it is in it."""
         sentence = int(np.searchsorted(self.starts, row, "right")) - 1
         return sentence, row - int(self.starts[sentence])
 
-    def sentence(self, number: int) -> List[str]:
+    def sentence(self, number: int) -> list[str]:
         begin, end = self.starts[number : number + 2].tolist()
         return [self.words[word] for word in self.tokens[begin:end].tolist()]
 
 
-def index_key(bilm: BiLM, text: str, splitter: Splitter) -> Dict[str, Any]:
-    """RETURNS (Dict[str, Any]): All that an index depends on."""
+def index_key(bilm: BiLM, text: str, splitter: Splitter) -> dict[str, Any]:
+    """RETURNS (dict[str, Any]): All that an index depends on."""
     return {
         "format": FORMAT,
         "bilm": fingerprint(bilm),
@@ -87,8 +87,8 @@ def text_fingerprint(text: str) -> str:
     return digest.hexdigest()
 
 
-def open_index(folder: Path, key: Dict[str, Any]) -> Optional[Index]:
-    """RETURNS (Optional[Index]): None if there is none, or one of something else."""
+def open_index(folder: Path, key: dict[str, Any]) -> Index | None:
+    """RETURNS (Index | None): None if there is none, or one of something else."""
     meta = _read_meta(folder)
     if meta is None or meta.get("key") != key:
         return None
@@ -106,7 +106,7 @@ def build_index(
     text: str,
     splitter: Splitter,
     folder: Path,
-    key: Dict[str, Any],
+    key: dict[str, Any],
     tell: Tell = silent,
 ) -> Index:
     """Write an index in the place of an older one. What is not finished never has the
@@ -135,10 +135,10 @@ def _write(
     text: str,
     splitter: Splitter,
     folder: Path,
-    key: Dict[str, Any],
+    key: dict[str, Any],
     tell: Tell,
 ) -> None:
-    numbers: Dict[str, int] = {}
+    numbers: dict[str, int] = {}
     tokens = []  # of each sentence
     names = layer_names(bilm)
     sentences = read_sentences([text], splitter)
@@ -156,7 +156,7 @@ def _write(
     srsly.write_json(folder / META, meta)
 
 
-def _read_meta(folder: Path) -> Optional[Dict[str, Any]]:
+def _read_meta(folder: Path) -> dict[str, Any] | None:
     try:
         meta = srsly.read_json(folder / META)
     except (OSError, ValueError):

@@ -1,6 +1,7 @@
 """A linear classifier of vectors: multinomial logistic regression."""
 
-from typing import Iterator, NamedTuple, Tuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -69,14 +70,14 @@ def fit(
     return Classifier(mean, matrix @ weight.detach(), bias.detach())
 
 
-def _standardisation(vectors: np.ndarray) -> Tuple[Tensor, Tensor]:
+def _standardisation(vectors: np.ndarray) -> tuple[Tensor, Tensor]:
     """What brings vectors to mean 0 and about the same spread in all directions.
 
     The numbers of an LSTM's vector go together so much that with columns of spread 1
     alone, training would end far from the best weights, and farther in one layer than
     in another. Directions in which there is next to nothing are not blown up.
 
-    RETURNS (Tuple[Tensor, Tensor]): What to take away, (width,), and then to multiply
+    RETURNS (tuple[Tensor, Tensor]): What to take away, (width,), and then to multiply
         with, (width, width).
     """
     n, width = vectors.shape

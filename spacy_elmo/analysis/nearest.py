@@ -1,7 +1,7 @@
 """The rows of a large table that are nearest to some vectors, by cosine."""
 
 from pathlib import Path
-from typing import Any, List, Tuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,10 +11,10 @@ from .features import unit
 
 CHUNK = 2**14  # rows multiplied at a time
 
-Found = Tuple[np.ndarray, np.ndarray]  # rows and cosines, the nearest first: (k,) each
+Found = tuple[np.ndarray, np.ndarray]  # rows and cosines, the nearest first: (k,) each
 
 
-def nearest(vectors: np.ndarray, queries: np.ndarray, k: int) -> List[Found]:
+def nearest(vectors: np.ndarray, queries: np.ndarray, k: int) -> list[Found]:
     """Compare with all rows.
 
     vectors (np.ndarray): (n, width), of length 1; may be on disk.
@@ -55,7 +55,7 @@ class Approximate:
             write_atomically(path, lambda part: index.save(str(part)))
         self.index = index_class.restore(str(path), view=True)
 
-    def nearest(self, queries: np.ndarray, k: int) -> List[Found]:
+    def nearest(self, queries: np.ndarray, k: int) -> list[Found]:
         """queries (np.ndarray): (n_queries, width)."""
         found = (self.index.search(q.astype(np.float32), k).keys for q in queries)
         return [

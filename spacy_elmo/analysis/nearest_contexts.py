@@ -1,17 +1,11 @@
 """The nearest tokens of a text to a word in its context (Table 4 of the paper)."""
 
 import re
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import (
     Any,
-    Callable,
-    Dict,
-    Iterable,
-    List,
     NamedTuple,
-    Optional,
-    Sequence,
-    Tuple,
 )
 
 import numpy as np
@@ -28,18 +22,18 @@ MORE = 4  # times as many as wanted are looked for, since some are left out
 WORDS = 2**14  # compared at a time
 MARKED = re.compile(r"([^\[\]]*)\[([^\[\]]+)\]([^\[\]]*)")
 
-Search = Callable[[np.ndarray, int], List[Found]]
+Search = Callable[[np.ndarray, int], list[Found]]
 
 
 class Query(NamedTuple):
     """A word in a sentence."""
 
-    words: List[str]
+    words: list[str]
     position: int
 
 
-def make_query(words: List[str], word: str, position: Optional[int] = None) -> Query:
-    """position (Optional[int]): By default, where the word is first."""
+def make_query(words: list[str], word: str, position: int | None = None) -> Query:
+    """position (int | None): By default, where the word is first."""
     places = [place for place, found in enumerate(words) if found == word]
     if not places:
         raise ValueError(
@@ -55,13 +49,13 @@ def make_query(words: List[str], word: str, position: Optional[int] = None) -> Q
     return Query(words, position)
 
 
-def split_query(nlp: Language, text: str, tokenized: bool) -> List[str]:
-    """RETURNS (List[str]): Words as in the text of an index."""
+def split_query(nlp: Language, text: str, tokenized: bool) -> list[str]:
+    """RETURNS (list[str]): Words as in the text of an index."""
     return [word for word, _ in _find_words(nlp, text, tokenized)]
 
 
-def read_queries(path: Path) -> List["re.Match[str]"]:
-    """RETURNS (List[re.Match[str]]): What is before a word in brackets, the word, and
+def read_queries(path: Path) -> list["re.Match[str]"]:
+    """RETURNS (list[re.Match[str]]): What is before a word in brackets, the word, and
     what is after it; of each line."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
@@ -94,16 +88,16 @@ def marked_query(nlp: Language, query: "re.Match[str]", tokenized: bool) -> Quer
     return Query(words, found.index((word, len(before))))
 
 
-def _find_words(nlp: Language, text: str, tokenized: bool) -> List[Tuple[str, int]]:
-    """RETURNS (List[Tuple[str, int]]): Words, and the characters they begin at."""
+def _find_words(nlp: Language, text: str, tokenized: bool) -> list[tuple[str, int]]:
+    """RETURNS (list[tuple[str, int]]): Words, and the characters they begin at."""
     if tokenized:
         return [(found[0], found.start()) for found in re.finditer(r"\S+", text)]
     doc = nlp.make_doc(text)
     return [(token.text, token.idx) for token in doc if not token.is_space]
 
 
-def choose_layers(names: Sequence[str], chosen: Optional[str]) -> List[str]:
-    """chosen (Optional[str]): A name, "all", or None for the top layer."""
+def choose_layers(names: Sequence[str], chosen: str | None) -> list[str]:
+    """chosen (str | None): A name, "all", or None for the top layer."""
     if chosen is None:
         return [names[-2]]
     if chosen == "all":
@@ -123,11 +117,11 @@ def find_neighbors(
     layers: Sequence[str],
     top: int = 10,
     approximate: bool = False,
-    static: Optional[Vocab] = None,
-) -> List[Dict[str, Any]]:
-    """static (Optional[Vocab]): Whose vectors the nearest words are found by; without
+    static: Vocab | None = None,
+) -> list[dict[str, Any]]:
+    """static (Vocab | None): Whose vectors the nearest words are found by; without
         one, by layer 0.
-    RETURNS (List[Dict[str, Any]]): For each query the nearest tokens by "layers" and
+    RETURNS (list[dict[str, Any]]): For each query the nearest tokens by "layers" and
         the nearest words of the text without context ("static").
     """
     # To the last bit the same, whatever was embedded before.
@@ -178,9 +172,9 @@ def _near_tokens(
     vectors: np.ndarray,
     search: Search,
     top: int,
-) -> List[List[Dict[str, Any]]]:
+) -> list[list[dict[str, Any]]]:
     """vectors (np.ndarray): (n_queries, width)."""
-    done: Dict[int, List[Dict[str, Any]]] = {}
+    done: dict[int, list[dict[str, Any]]] = {}
     k = MORE * (top + 1)
     while len(done) < len(queries):
         pending = [number for number in range(len(queries)) if number not in done]
@@ -192,7 +186,7 @@ def _near_tokens(
     return [done[number] for number in range(len(queries))]
 
 
-def _distinct(index: Index, query: Query, found: Found) -> List[Dict[str, Any]]:
+def _distinct(index: Index, query: Query, found: Found) -> list[dict[str, Any]]:
     """Tokens with their sentences, without the query itself. A sentence that the text
     has more than once counts once."""
     seen = {(show(query.words), query.position)}
@@ -215,10 +209,10 @@ def _distinct(index: Index, query: Query, found: Found) -> List[Dict[str, Any]]:
 
 
 def _near_words(
-    index: Index, query: Query, vector: np.ndarray, static: Optional[Vocab], top: int
-) -> List[Dict[str, Any]]:
+    index: Index, query: Query, vector: np.ndarray, static: Vocab | None, top: int
+) -> list[dict[str, Any]]:
     """vector (np.ndarray): The word in layer 0, (width,).
-    RETURNS (List[Dict[str, Any]]): Empty if the word has no static vector.
+    RETURNS (list[dict[str, Any]]): Empty if the word has no static vector.
     """
     word = query.words[query.position]
     if static is not None:
@@ -226,7 +220,7 @@ def _near_words(
         if not vector.any():
             return []
     first = np.unique(index.tokens, return_index=True)[1]  # where words are first
-    best: List[Dict[str, Any]] = []
+    best: list[dict[str, Any]] = []
     for start in range(0, len(index.words), WORDS):
         words = index.words[start : start + WORDS]
         if static is not None:

@@ -1,7 +1,8 @@
 """Do occurrences of a word lie together by sense?"""
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, NamedTuple, Tuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import srsly
@@ -24,7 +25,7 @@ class Occurrence(NamedTuple):
     end: int
 
 
-def read_occurrences(path: Path) -> List[Occurrence]:
+def read_occurrences(path: Path) -> list[Occurrence]:
     """Read a .jsonl file with the fields of Occurrence in each line."""
     found = []
     try:
@@ -68,7 +69,7 @@ def occurrence_vectors(
     and then the mix, the mean of the tokens it touches; what the words next to it say;
     and what all others of the sentence say, (n, 3 * n_layers + 2, width)."""
 
-    def read(occurrence: Occurrence) -> Tuple[List[str], List[int]]:
+    def read(occurrence: Occurrence) -> tuple[list[str], list[int]]:
         return _words(nlp.make_doc(occurrence.text), occurrence)
 
     stream = embed_stream(bilm, map(read, occurrences), lambda item: item[0])
@@ -86,13 +87,13 @@ def occurrence_vectors(
     )
 
 
-def vector_names(bilm: BiLM) -> List[str]:
+def vector_names(bilm: BiLM) -> list[str]:
     numbers = range(1, bilm.config.lstm.n_layers + 1)
     around = [f"{kind} {j}" for kind in ("context", "sentence") for j in numbers]
     return [*layer_names(bilm), *around]
 
 
-def context(layers: np.ndarray, rows: List[int]) -> np.ndarray:
+def context(layers: np.ndarray, rows: list[int]) -> np.ndarray:
     """What the words around some tokens say of them: the forward h of the token before
     and the backward h of the token after, from which the biLM predicts what stands
     between. The tokens themselves, in Korean with all that is attached to a noun, have
@@ -110,7 +111,7 @@ def context(layers: np.ndarray, rows: List[int]) -> np.ndarray:
     return found
 
 
-def rest_of_sentence(layers: np.ndarray, rows: List[int]) -> np.ndarray:
+def rest_of_sentence(layers: np.ndarray, rows: list[int]) -> np.ndarray:
     """The mean of all other tokens: the word that tells a sense may be far away.
 
     layers (np.ndarray): (n_layers + 1, n_tokens, width).
@@ -120,8 +121,8 @@ def rest_of_sentence(layers: np.ndarray, rows: List[int]) -> np.ndarray:
     return others.sum(1) / max(1, others.shape[1])
 
 
-def _words(doc: Doc, occurrence: Occurrence) -> Tuple[List[str], List[int]]:
-    """RETURNS (Tuple[List[str], List[int]]): The words of a text, and which of them
+def _words(doc: Doc, occurrence: Occurrence) -> tuple[list[str], list[int]]:
+    """RETURNS (tuple[list[str], list[int]]): The words of a text, and which of them
     the occurrence touches."""
     tokens = [token for token in doc if not token.is_space]
     rows = [
@@ -137,7 +138,7 @@ def _words(doc: Doc, occurrence: Occurrence) -> Tuple[List[str], List[int]]:
     return [token.text for token in tokens], rows
 
 
-def neighbor_accuracy(vectors: np.ndarray, senses: List[str]) -> float:
+def neighbor_accuracy(vectors: np.ndarray, senses: list[str]) -> float:
     """How often the nearest other occurrence has the same sense. Where several are as
     near as each other, as all of the same form are without context: how many of them.
 
@@ -169,11 +170,11 @@ def plane(vectors: np.ndarray) -> np.ndarray:
 
 
 def map_senses(
-    bilm: BiLM, nlp: Language, occurrences: List[Occurrence]
-) -> Dict[str, Any]:
-    """RETURNS (Dict[str, Any]): "words" (for each, the share of its most frequent sense
+    bilm: BiLM, nlp: Language, occurrences: list[Occurrence]
+) -> dict[str, Any]:
+    """RETURNS (dict[str, Any]): "words" (for each, the share of its most frequent sense
     and, by layer, accuracy and points) and "mean" (over words, by layer)."""
-    by_word: Dict[str, List[int]] = {}
+    by_word: dict[str, list[int]] = {}
     for number, occurrence in enumerate(occurrences):
         by_word.setdefault(occurrence.word, []).append(number)
     for word, numbers in by_word.items():
@@ -198,8 +199,8 @@ def map_senses(
 
 
 def _map_word(
-    word: str, occurrences: List[Occurrence], vectors: np.ndarray, names: List[str]
-) -> Dict[str, Any]:
+    word: str, occurrences: list[Occurrence], vectors: np.ndarray, names: list[str]
+) -> dict[str, Any]:
     """vectors (np.ndarray): (n, len(names), width)."""
     senses = [occurrence.sense for occurrence in occurrences]
     layers = [

@@ -1,7 +1,8 @@
 """Nearest-neighbour senses from each layer (Table 5 of the paper)."""
 
 from collections import Counter
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 from spacy.vocab import Vocab
@@ -11,7 +12,7 @@ from .features import ROUNDING, Tell, embed_stream, layer_names, silent, unit, w
 from .static import static_vectors
 from .wsd import Instance, Sentence
 
-Keys = Mapping[str, Tuple[str, ...]]
+Keys = Mapping[str, tuple[str, ...]]
 
 
 class Sense:
@@ -38,8 +39,8 @@ class Senses:
     kind or several, such as layers."""
 
     def __init__(self) -> None:
-        self.by_word: Dict[Tuple[str, str], Dict[str, Sense]] = {}
-        self.by_lemma: Dict[str, Counter[str]] = {}
+        self.by_word: dict[tuple[str, str], dict[str, Sense]] = {}
+        self.by_lemma: dict[str, Counter[str]] = {}
         self.n_instances = 0
 
     def add(
@@ -53,13 +54,13 @@ class Senses:
             counts[name] += 1
         self.n_instances += 1
 
-    def known(self, instance: Instance) -> List[Sense]:
-        """RETURNS (List[Sense]): The most frequent one first; empty for a new word."""
+    def known(self, instance: Instance) -> list[Sense]:
+        """RETURNS (list[Sense]): The most frequent one first; empty for a new word."""
         senses = self.by_word.get((instance.lemma, instance.pos), {})
         return sorted(senses.values(), key=lambda sense: -sense.count)
 
-    def fallback(self, instance: Instance) -> Optional[str]:
-        """RETURNS (Optional[str]): The most frequent sense of the lemma as any part of
+    def fallback(self, instance: Instance) -> str | None:
+        """RETURNS (str | None): The most frequent sense of the lemma as any part of
         speech, if there is one."""
         counts = self.by_lemma.get(instance.lemma)
         return counts.most_common(1)[0][0] if counts else None
@@ -67,9 +68,9 @@ class Senses:
 
 def predict(
     senses: Senses, instance: Instance, vectors: np.ndarray
-) -> List[Optional[str]]:
+) -> list[str | None]:
     """vectors (np.ndarray): (n_kinds, width).
-    RETURNS (List[Optional[str]]): The most frequent sense, and the nearest one by each
+    RETURNS (list[str | None]): The most frequent sense, and the nearest one by each
         kind of vector; None if nothing is known of the lemma.
     """
     known = senses.known(instance)
@@ -92,16 +93,16 @@ def probe_senses(
     train_keys: Keys,
     dev_keys: Keys,
     *,
-    static: Optional[Vocab] = None,
+    static: Vocab | None = None,
     tell: Tell = silent,
-) -> Dict[str, Any]:
-    """static (Optional[Vocab]): Whose word vectors choose as layers do, in a row of
+) -> dict[str, Any]:
+    """static (Vocab | None): Whose word vectors choose as layers do, in a row of
         their own.
-    RETURNS (Dict[str, Any]): "task", how many instances were used, how many of DEV
+    RETURNS (dict[str, Any]): "task", how many instances were used, how many of DEV
         have a lemma that TRAIN has not ("unseen", which count as errors), and "rows"
         with the accuracy of each way to choose.
     """
-    rows: List[Dict[str, Any]] = [{"name": "most frequent sense", "layer": None}]
+    rows: list[dict[str, Any]] = [{"name": "most frequent sense", "layer": None}]
     if static is not None:
         rows.append({"name": "static vectors", "layer": None})
     for name in layer_names(bilm)[:-1]:
@@ -140,7 +141,7 @@ def probe_senses(
     }
 
 
-def _static_vector(static: Vocab, words: List[str]) -> np.ndarray:
+def _static_vector(static: Vocab, words: list[str]) -> np.ndarray:
     """RETURNS (np.ndarray): The mean of the words that have one, (1, width)."""
     vectors = static_vectors(static, words)
     found = vectors[vectors.any(1)]
@@ -149,8 +150,8 @@ def _static_vector(static: Vocab, words: List[str]) -> np.ndarray:
 
 def _instances(
     bilm: BiLM, sentences: Iterable[Sentence], keys: Keys, tell: Tell
-) -> Iterable[Tuple[Instance, np.ndarray, List[str]]]:
-    """YIELDS (Tuple[Instance, np.ndarray, List[str]]): The instances with a key, the
+) -> Iterable[tuple[Instance, np.ndarray, list[str]]]:
+    """YIELDS (tuple[Instance, np.ndarray, list[str]]): The instances with a key, the
     means of their words' vectors in each layer and the mix, (n_layers + 2, width), and
     their words."""
     wanted = (s for s in sentences if any(i.id in keys for i in s.instances))

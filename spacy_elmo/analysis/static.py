@@ -1,6 +1,6 @@
 """Word vectors that do not see the context."""
 
-from typing import Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import spacy

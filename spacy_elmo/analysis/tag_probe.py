@@ -1,10 +1,11 @@
 """How well each layer alone predicts tags (Table 6 of the paper)."""
 
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence
+from typing import Any
 
 import numpy as np
 from spacy.vocab import Vocab
@@ -28,8 +29,8 @@ class Tokens:
         self.folder = folder
         self.width = bilm.config.width
         self.names = layer_names(bilm)[:-1]
-        self.words: List[str] = []
-        self.tags: Dict[str, List[str]] = defaultdict(list)
+        self.words: list[str] = []
+        self.tags: dict[str, list[str]] = defaultdict(list)
         stream = embed_stream(bilm, sentences, lambda sentence: sentence.words, tell)
         with LayerWriter(folder, self.names) as writer:
             for sentence, layers in stream:
@@ -70,11 +71,11 @@ def probe_tags(
     dev: Iterable[Tagged],
     *,
     attrs: Sequence[str] = ("pos",),
-    static: Optional[Vocab] = None,
+    static: Vocab | None = None,
     seed: int = 0,
     tell: Tell = silent,
-) -> List[Dict[str, Any]]:
-    """RETURNS (List[Dict[str, Any]]): For each attribute its name ("task"), how many
+) -> list[dict[str, Any]]:
+    """RETURNS (list[dict[str, Any]]): For each attribute its name ("task"), how many
     words were used, and "rows" with the accuracy of each kind of vector."""
     with TemporaryDirectory() as folder:
         parts = []
@@ -86,8 +87,8 @@ def probe_tags(
 
 
 def _probe(
-    attr: str, train: Tokens, dev: Tokens, static: Optional[Vocab], seed: int
-) -> Dict[str, Any]:
+    attr: str, train: Tokens, dev: Tokens, static: Vocab | None, seed: int
+) -> dict[str, Any]:
     train_rows, dev_rows = train.tagged(attr), dev.tagged(attr)
     for name, rows in (("TRAIN", train_rows), ("DEV", dev_rows)):
         if not len(rows):
@@ -122,16 +123,16 @@ def _probe(
     return {"task": attr, "train": len(tags), "dev": len(gold), "rows": found}
 
 
-def _row(name: str, layer: Any, accuracy: float) -> Dict[str, Any]:
+def _row(name: str, layer: Any, accuracy: float) -> dict[str, Any]:
     return {"name": name, "layer": layer, "accuracy": accuracy}
 
 
 def most_frequent(
     words: Sequence[str], tags: Sequence[str], unknown: Sequence[str]
-) -> List[str]:
-    """RETURNS (List[str]): For each of some other words its most frequent tag, or for
+) -> list[str]:
+    """RETURNS (list[str]): For each of some other words its most frequent tag, or for
     a new one the most frequent of all."""
-    counts: Dict[str, Counter[str]] = defaultdict(Counter)
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
     for word, tag in zip(words, tags):
         counts[word][tag] += 1
     best = {word: found.most_common(1)[0][0] for word, found in counts.items()}

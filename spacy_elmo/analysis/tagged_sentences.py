@@ -1,8 +1,9 @@
 """Sentences with tags, from CoNLL-U or .spacy files."""
 
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Dict, Iterator, List, NamedTuple, Optional
+from typing import NamedTuple
 
 import spacy
 from spacy.pipeline import Sentencizer
@@ -17,12 +18,12 @@ class Tagged(NamedTuple):
     """A sentence: its words and, by attribute, the tag of each, "" where it has none.
     In morphology, "_" is a word without features."""
 
-    words: List[str]
-    tags: Dict[str, List[str]]
+    words: list[str]
+    tags: dict[str, list[str]]
 
 
-def read_tagged(path: Path, limit: Optional[int] = None) -> Iterator[Tagged]:
-    """limit (Optional[int]): Of sentences."""
+def read_tagged(path: Path, limit: int | None = None) -> Iterator[Tagged]:
+    """limit (int | None): Of sentences."""
     if not path.is_file():
         raise ValueError(f"{path}: no such file; expected a CoNLL-U or .spacy file")
     read = _read_spacy if path.suffix == ".spacy" else _read_conllu
@@ -30,7 +31,7 @@ def read_tagged(path: Path, limit: Optional[int] = None) -> Iterator[Tagged]:
 
 
 def _read_conllu(path: Path) -> Iterator[Tagged]:
-    rows: List[List[str]] = []
+    rows: list[list[str]] = []
     with path.open(encoding="utf-8-sig") as file:
         try:
             for number, line in enumerate(file, 1):
@@ -55,7 +56,7 @@ def _read_conllu(path: Path) -> Iterator[Tagged]:
     yield from _sentence(rows)
 
 
-def _sentence(rows: List[List[str]]) -> Iterator[Tagged]:
+def _sentence(rows: list[list[str]]) -> Iterator[Tagged]:
     if rows:
         tags = {
             attr: [

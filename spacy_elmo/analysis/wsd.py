@@ -1,9 +1,10 @@
 """Sense-tagged text in the usual layout of WSD evaluations: XML and a key file."""
 
 import re
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import NamedTuple
 from xml.etree import ElementTree
 
 SPACES = re.compile(r"[_\s]+")
@@ -23,14 +24,14 @@ class Instance(NamedTuple):
 
 
 class Sentence(NamedTuple):
-    words: List[str]
-    instances: List[Instance]
+    words: list[str]
+    instances: list[Instance]
 
 
-def read_keys(path: Path) -> Dict[str, Tuple[str, ...]]:
-    """RETURNS (Dict[str, Tuple[str, ...]]): The senses of each instance, by its id; any
+def read_keys(path: Path) -> dict[str, tuple[str, ...]]:
+    """RETURNS (dict[str, tuple[str, ...]]): The senses of each instance, by its id; any
     of them is right."""
-    keys: Dict[str, Tuple[str, ...]] = {}
+    keys: dict[str, tuple[str, ...]] = {}
     try:
         with path.open(encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
@@ -58,12 +59,12 @@ def key_beside(path: Path) -> Path:
 
 def read_wsd(
     path: Path,
-    limit: Optional[int] = None,
+    limit: int | None = None,
     chosen: Callable[[int], bool] = lambda number: True,
 ) -> Iterator[Sentence]:
     """Read a data file, however large.
 
-    limit (Optional[int]): Of sentences.
+    limit (int | None): Of sentences.
     chosen (Callable[[int], bool]): Which texts to read, by their numbers.
     """
     if not path.is_file():
@@ -88,8 +89,8 @@ def _read(path: Path, chosen: Callable[[int], bool]) -> Iterator[Sentence]:
 
 
 def _sentence(path: Path, element: ElementTree.Element) -> Sentence:
-    words: List[str] = []
-    instances: List[Instance] = []
+    words: list[str] = []
+    instances: list[Instance] = []
     for child in element:
         form = (child.text or "").strip()
         parts = [part for part in SPACES.split(form) if part] or [form] * bool(form)

@@ -1,7 +1,7 @@
 """The token encoder of ELMoForManyLangs: an inventory of characters, read by a CNN or
 an LSTM, with a word embedding beside it."""
 
-from typing import List, Sequence, Tuple
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -49,7 +49,7 @@ class CharEncoder(TokenEncoder):
         if self.word_table is not None:
             nn.init.uniform_(self.word_table, -0.25, 0.25)
 
-    def keys(self, sentence: Sequence[str]) -> List[Key]:
+    def keys(self, sentence: Sequence[str]) -> list[Key]:
         words = [BEGIN, *sentence, END]
         if self.chars.cnn is not None:
             return list(words)
@@ -81,7 +81,7 @@ class CharEncoder(TokenEncoder):
     def _cut(self, word: str) -> str:
         return word[: self.max_chars - 2]
 
-    def _char_ids(self, word: str) -> List[int]:
+    def _char_ids(self, word: str) -> list[int]:
         unknown = self.char_rows[UNKNOWN]
         inner = [word] if word in (BEGIN, END) else list(word)
         ids = [self.char_rows.get(char, unknown) for char in inner]
@@ -108,7 +108,7 @@ class CharEncoder(TokenEncoder):
         return np.concatenate([directions, *sides], 1).astype(np.int64)
 
     def _pad(
-        self, ids: List[List[int]], lengths: Sequence[int], width: int
+        self, ids: list[list[int]], lengths: Sequence[int], width: int
     ) -> np.ndarray:
         out = np.full((len(ids), width), -1, dtype=np.int64)
         for row, (chars, length) in enumerate(zip(ids, lengths)):
@@ -165,7 +165,7 @@ class CharReader(nn.Module):
         return torch.cat(halves, 1)  # (n_keys, 2 * char_dim)
 
 
-def _mixed_keys(words: Sequence[str]) -> List[Tuple]:
+def _mixed_keys(words: Sequence[str]) -> list[tuple]:
     """Keys for the LSTM reader: (word, length, (direction, word), (direction, word)).
 
     The original program pads all words to the longest, runs the LSTM over the padding,

@@ -1,7 +1,7 @@
 """The sizes of a biLM, checked when they are made, to and from JSON."""
 
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, ClassVar, Dict, List, Optional, Type, TypeVar, Union
+from typing import Any, ClassVar, TypeVar
 
 ACTIVATIONS = ("relu", "tanh")
 BYTE_ROWS = 261  # 256 bytes, begin and end of sentence, begin and end of word, padding
@@ -56,7 +56,7 @@ def _check_convolutions(owner: Any) -> None:
             )
 
 
-def _default_filters() -> List[List[int]]:
+def _default_filters() -> list[list[int]]:
     return [[1, 32], [2, 32], [3, 64], [4, 128], [5, 256], [6, 512], [7, 1024]]
 
 
@@ -72,13 +72,13 @@ class BytesConfig:
 
     type: ClassVar[str] = "bytes"
     char_dim: int = 16
-    filters: List[List[int]] = field(default_factory=_default_filters)
+    filters: list[list[int]] = field(default_factory=_default_filters)
     n_highway: int = 1
     activation: str = "relu"
     max_chars: int = 50
     n_rows: int = BYTE_ROWS
     n_characters: int = BYTE_ROWS + 1
-    projection: Optional[bool] = None
+    projection: bool | None = None
 
     def __post_init__(self) -> None:
         _check_convolutions(self)
@@ -99,7 +99,7 @@ class CharsConfig:
     reader: str = "cnn"
     char_dim: int = 50
     word_dim: int = 0
-    filters: List[List[int]] = field(default_factory=_default_filters)
+    filters: list[list[int]] = field(default_factory=_default_filters)
     n_highway: int = 2
     activation: str = "relu"
     max_chars: int = 50
@@ -119,8 +119,8 @@ class WordsConfig:
     type: ClassVar[str] = "words"
     dim: int = 300
     trainable: bool = True
-    projection: Optional[bool] = None
-    max_chars: Optional[int] = None
+    projection: bool | None = None
+    max_chars: int | None = None
 
     def __post_init__(self) -> None:
         _check_int(self, "dim")
@@ -133,8 +133,8 @@ class WordsConfig:
         return self.dim
 
 
-EncoderConfig = Union[BytesConfig, CharsConfig, WordsConfig]
-ENCODER_CONFIGS: Dict[str, Type[Any]] = {
+EncoderConfig = BytesConfig | CharsConfig | WordsConfig
+ENCODER_CONFIGS: dict[str, type[Any]] = {
     cls.type: cls for cls in (BytesConfig, CharsConfig, WordsConfig)
 }
 
@@ -147,8 +147,8 @@ class LSTMConfig:
     dim: int = 1024
     projection_dim: int = 128
     n_layers: int = 2
-    cell_clip: Optional[float] = 3.0
-    proj_clip: Optional[float] = 3.0
+    cell_clip: float | None = 3.0
+    proj_clip: float | None = 3.0
     skip_connections: bool = True
     forget_bias: float = 1.0
     projection: bool = True
@@ -178,7 +178,7 @@ class SoftmaxConfig:
     n_words: int
     type: str = "full"
     n_samples: int = 8192
-    cutoffs: Optional[List[int]] = None
+    cutoffs: list[int] | None = None
 
     def __post_init__(self) -> None:
         _check_choice(self, "type", ("full", "sampled", "adaptive"))
@@ -208,8 +208,8 @@ class BiLMConfig:
 
     encoder: EncoderConfig = field(default_factory=BytesConfig)
     lstm: LSTMConfig = field(default_factory=LSTMConfig)
-    softmax: Optional[SoftmaxConfig] = None
-    training: Dict[str, Any] = field(default_factory=dict)
+    softmax: SoftmaxConfig | None = None
+    training: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.encoder_projection is False and (
@@ -235,7 +235,7 @@ class BiLMConfig:
         """The width of a layer: both directions."""
         return 2 * self.lstm.projection_dim
 
-    def to_dict(self) -> Dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         data = asdict(self)
         data["encoder"] = {"type": self.encoder.type, **data["encoder"]}
         return data
@@ -275,7 +275,7 @@ class BiLMConfig:
         )
 
 
-def _from_dict(cls: Type[ConfigT], data: Any, section: str) -> ConfigT:
+def _from_dict(cls: type[ConfigT], data: Any, section: str) -> ConfigT:
     if not isinstance(data, dict):
         raise ValueError(f"section '{section}' is {data!r}; expected an object")
     known = [f.name for f in fields(cls)]  # type: ignore[arg-type]

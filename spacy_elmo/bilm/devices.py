@@ -1,15 +1,11 @@
 """From the host to a device without waiting for it."""
 
-from typing import Union
-
 import numpy as np
 import torch
 from torch import Tensor
 
 
-def to_device(
-    values: Union[np.ndarray, Tensor], device: Union[torch.device, str]
-) -> Tensor:
+def to_device(values: np.ndarray | Tensor, device: torch.device | str) -> Tensor:
     """RETURNS (Tensor): The values on a device. A GPU takes them in its turn: a plain
     `.to(device)` would first wait until all it has been given to do is done."""
     tensor = torch.as_tensor(values)

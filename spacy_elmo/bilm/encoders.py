@@ -5,9 +5,9 @@ The biLM asks three things of an encoder, so x_k may come from anywhere:
 `encode` (keys to integer ids, on the host) and `forward` (ids to vectors).
 """
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Dict, Hashable, List, Optional, Sequence, Union
 
 import numpy as np
 import torch
@@ -33,8 +33,8 @@ class Boundary(Enum):
 class Lexicon:
     """The symbols an encoder has rows for. Byte models need none."""
 
-    characters: Dict[str, int] = field(default_factory=dict)
-    words: Dict[str, int] = field(default_factory=dict)
+    characters: dict[str, int] = field(default_factory=dict)
+    words: dict[str, int] = field(default_factory=dict)
 
 
 class TokenEncoder(nn.Module):
@@ -48,8 +48,8 @@ class TokenEncoder(nn.Module):
         self.output_dim = output_dim
         self.projection = Linear(n_features, output_dim) if projection else None
 
-    def keys(self, sentence: Sequence[str]) -> List[Key]:
-        """RETURNS (List[Key]): A key for the begin of the sentence, each of its words,
+    def keys(self, sentence: Sequence[str]) -> list[Key]:
+        """RETURNS (list[Key]): A key for the begin of the sentence, each of its words,
         and its end."""
         return [Boundary.BEGIN, *sentence, Boundary.END]
 
@@ -178,17 +178,17 @@ class WordEncoder(TokenEncoder):
         return F.embedding(to_device(ids[:, 0], self.table.device), self.table)
 
 
-def n_rows(symbols: Dict[str, int]) -> int:
+def n_rows(symbols: dict[str, int]) -> int:
     """The number of rows a table for these symbols has."""
     return max(symbols.values(), default=-1) + 1
 
 
 def make_encoder(
-    config: Union[BytesConfig, CharsConfig, WordsConfig],
+    config: BytesConfig | CharsConfig | WordsConfig,
     output_dim: int,
     *,
     projection: bool,
-    lexicon: Optional[Lexicon],
+    lexicon: Lexicon | None,
 ) -> TokenEncoder:
     """RETURNS (TokenEncoder): The encoder that the config describes, untrained."""
     if isinstance(config, BytesConfig):

@@ -1,6 +1,7 @@
 """The biLM as a language model: how likely words are where they stand."""
 
-from typing import TYPE_CHECKING, Any, List, Sequence, Tuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ BEGIN, END, UNKNOWN = WordEncoder.SPECIAL
 BATCH_TOKENS = 2048
 
 
-def get_head(bilm: "BiLM") -> Tuple[Any, List[str]]:
+def get_head(bilm: "BiLM") -> tuple[Any, list[str]]:
     """RETURNS: The softmax and its words, or one sentence."""
     if bilm.softmax is None or bilm.vocab is None:
         raise ValueError(
@@ -29,7 +30,7 @@ def get_head(bilm: "BiLM") -> Tuple[Any, List[str]]:
 @torch.no_grad()
 def predict_word(
     bilm: "BiLM", sentence: Sequence[str], position: int, n: int
-) -> List[Tuple[str, float]]:
+) -> list[tuple[str, float]]:
     head, vocab = get_head(bilm)
     if not 0 <= position < len(sentence):
         raise ValueError(
@@ -51,7 +52,7 @@ def predict_word(
 
 
 @torch.no_grad()
-def surprisal(bilm: "BiLM", sentences: Sequence[Sequence[str]]) -> List[np.ndarray]:
+def surprisal(bilm: "BiLM", sentences: Sequence[Sequence[str]]) -> list[np.ndarray]:
     head, vocab = get_head(bilm)
     numbers = {word: number for number, word in enumerate(vocab)}
     numbers[BEGIN] = numbers[END] = numbers[UNKNOWN]  # as words of a text
@@ -60,8 +61,8 @@ def surprisal(bilm: "BiLM", sentences: Sequence[Sequence[str]]) -> List[np.ndarr
     for packing in plan([len(words) for words in sentences], BATCH_TOKENS):
         chosen = [sentences[row] for row in packing.rows]
         top = bilm(bilm.prepare(chosen)).layers[-1]  # (n_rows, n_steps, 2 * proj)
-        hidden: List[Tensor] = []
-        targets: List[int] = []
+        hidden: list[Tensor] = []
+        targets: list[int] = []
         for words, layer in zip(chosen, top):
             n = len(words)
             own = [numbers.get(word, numbers[UNKNOWN]) for word in words]

@@ -6,7 +6,7 @@ come; `reset_parameters` draws them, for models that are not loaded.
 """
 
 import math
-from typing import List, Optional, Sequence, Tuple
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
@@ -110,7 +110,7 @@ class CharCNN(nn.Module):
         )
 
     @staticmethod
-    def _computed_in(*weights: Tensor) -> List[Tensor]:
+    def _computed_in(*weights: Tensor) -> list[Tensor]:
         """Autocast knows of torch's own operations only: for ours, weights on a CPU in
         the type it asks for."""
         if not torch.is_autocast_enabled("cpu"):
@@ -143,8 +143,8 @@ class ProjectedLSTM(nn.Module):
         *,
         dim: int,
         projection_dim: int,
-        cell_clip: Optional[float],
-        proj_clip: Optional[float],
+        cell_clip: float | None,
+        proj_clip: float | None,
         forget_bias: float,
         projection: bool,
     ) -> None:
@@ -167,21 +167,21 @@ class ProjectedLSTM(nn.Module):
             nn.init.xavier_uniform_(self.projection)
 
     def forward(
-        self, x: Tensor, active: Optional[Tensor], state: Tuple[Tensor, Tensor]
-    ) -> Tuple[Tensor, Tuple[Tensor, Tensor]]:
+        self, x: Tensor, active: Tensor | None, state: tuple[Tensor, Tensor]
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """Run over a batch of sequences.
 
         x (Tensor): Inputs, (batch, time, n_in).
-        active (Optional[Tensor]): True where a row has a token, (batch, time); None
+        active (Tensor | None): True where a row has a token, (batch, time); None
             where all have. Elsewhere the state stays as it is.
-        state (Tuple[Tensor, Tensor]): h (batch, proj) and c (batch, dim) to start from.
-        RETURNS (Tuple): The outputs (batch, time, proj) and the last state of each row.
+        state (tuple[Tensor, Tensor]): h (batch, proj) and c (batch, dim) to start from.
+        RETURNS (tuple): The outputs (batch, time, proj) and the last state of each row.
         """
         h, c = state
         # The product with the inputs does not wait for the state: one GEMM for all.
         hoisted = x @ self.weight[: self.n_in] + self.bias  # (batch, time, 4 * dim)
         recurrent = self.weight[self.n_in :]
-        outputs: List[Tensor] = []
+        outputs: list[Tensor] = []
         for t in range(x.shape[1]):
             new_h, new_c = self.step(hoisted[:, t] + h @ recurrent, c)
             outputs.append(new_h)
@@ -192,7 +192,7 @@ class ProjectedLSTM(nn.Module):
                 h, c = torch.where(keep, new_h, h), torch.where(keep, new_c, c)
         return torch.stack(outputs, 1), (h, c)
 
-    def step(self, gates: Tensor, c: Tensor) -> Tuple[Tensor, Tensor]:
+    def step(self, gates: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
         """gates (batch, 4 * dim) before their nonlinearities and c (batch, dim) to the
         next h (batch, proj) and c."""
         i, candidate, f, o = gates.chunk(4, dim=1)
@@ -206,5 +206,5 @@ class ProjectedLSTM(nn.Module):
         return h, c
 
 
-def clip(x: Tensor, limit: Optional[float]) -> Tensor:
+def clip(x: Tensor, limit: float | None) -> Tensor:
     return x if limit is None else x.clamp(-limit, limit)

@@ -1,20 +1,13 @@
 """The bidirectional language model."""
 
 import threading
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import (
     Any,
-    Callable,
-    Dict,
-    Iterable,
-    List,
     NamedTuple,
-    Optional,
-    Sequence,
-    Tuple,
     TypeVar,
-    Union,
     cast,
 )
 
@@ -57,8 +50,8 @@ class BiLM(nn.Module):
     """Token encoder, two stacks of projected LSTMs, and a softmax if there is one.
 
     config (BiLMConfig): Sizes.
-    lexicon (Optional[Lexicon]): The symbols of the encoder; byte models have none.
-    vocab (Optional[Sequence[str]]): The words of the softmax, in order.
+    lexicon (Lexicon | None): The symbols of the encoder; byte models have none.
+    vocab (Sequence[str] | None): The words of the softmax, in order.
     initialize (bool): Draw weights; False leaves them to whoever loads some.
 
     Attributes that may be set at any time: precision ("float32", or "int8" for an
@@ -66,8 +59,8 @@ class BiLM(nn.Module):
     vectors `embed` keeps).
     """
 
-    _state: Optional[State]
-    _runtime: Optional[Runtime]
+    _state: State | None
+    _runtime: Runtime | None
     _stamp: Any
     _lock: threading.Lock
 
@@ -75,8 +68,8 @@ class BiLM(nn.Module):
         self,
         config: BiLMConfig,
         *,
-        lexicon: Optional[Lexicon] = None,
-        vocab: Optional[Sequence[str]] = None,
+        lexicon: Lexicon | None = None,
+        vocab: Sequence[str] | None = None,
         initialize: bool = True,
     ) -> None:
         super().__init__()
@@ -119,7 +112,7 @@ class BiLM(nn.Module):
         words: Sequence[str],
         vectors: np.ndarray,
         *,
-        lstm: Optional[LSTMConfig] = None,
+        lstm: LSTMConfig | None = None,
         trainable: bool = False,
     ) -> "BiLM":
         """An untrained biLM that reads a table of static word vectors.
@@ -127,7 +120,7 @@ class BiLM(nn.Module):
         words (Sequence[str]): Distinct words.
         vectors (np.ndarray): Their vectors, (n_words, dim). Words without one get the
             mean of all; the sentence boundaries get noise of the table's spread.
-        lstm (Optional[LSTMConfig]): Sizes of the rest.
+        lstm (LSTMConfig | None): Sizes of the rest.
         trainable (bool): Whether training moves the table.
         """
         if len(words) != len(vectors) or len(set(words)) != len(words):
@@ -150,9 +143,9 @@ class BiLM(nn.Module):
         return bilm
 
     @property
-    def directions(self) -> List[List[ProjectedLSTM]]:
+    def directions(self) -> list[list[ProjectedLSTM]]:
         layers = [list(self.forward_layers), list(self.backward_layers)]
-        return cast(List[List[ProjectedLSTM]], layers)
+        return cast(list[list[ProjectedLSTM]], layers)
 
     @property
     def weight(self) -> Tensor:
@@ -172,7 +165,7 @@ class BiLM(nn.Module):
     def prepare(self, sentences: Sequence[Sequence[str]]) -> Batch:
         """RETURNS (Batch): Sentences as tensors, for a model where this one is."""
         keys = [self.encoder.keys(words) for words in _checked(sentences)]
-        rows: Dict[Any, int] = {}
+        rows: dict[Any, int] = {}
         index = np.zeros((len(keys), max(map(len, keys), default=0)), dtype=np.int64)
         for row, sentence in enumerate(keys):
             index[row, : len(sentence)] = [
@@ -184,7 +177,7 @@ class BiLM(nn.Module):
             to_device(torch.tensor([len(k) for k in keys]), self.device),
         )
 
-    def forward(self, batch: Batch, state: Optional[State] = None) -> Output:
+    def forward(self, batch: Batch, state: State | None = None) -> Output:
         """A function of a batch and a state (zeros if none) that returns all layers
         and the new state."""
         x = self.encoder(batch.ids)[batch.tokens]  # (n_rows, n_steps, proj)
@@ -193,14 +186,14 @@ class BiLM(nn.Module):
     def contextualize(
         self,
         x: Tensor,
-        lengths: Optional[Tensor] = None,
-        state: Optional[State] = None,
+        lengths: Tensor | None = None,
+        state: State | None = None,
     ) -> Output:
         """Run the LSTMs.
 
         x (Tensor): Token vectors, (n_rows, n_steps, proj).
-        lengths (Optional[Tensor]): Tokens in each row; None if no row is padded.
-        state (Optional[State]): States to start from; None for zeros.
+        lengths (Tensor | None): Tokens in each row; None if no row is padded.
+        state (State | None): States to start from; None for zeros.
         RETURNS (Output): Layers and the new state.
         """
         n_rows, n_steps, _ = x.shape
@@ -216,8 +209,8 @@ class BiLM(nn.Module):
             mirror = torch.where(active, lengths[:, None] - 1 - steps, steps)
         turn = mirror[:, :, None].expand_as(x)  # (n_rows, n_steps, proj)
         columns = [[x], [x]]
-        h: List[List[Tensor]] = [[], []]
-        c: List[List[Tensor]] = [[], []]
+        h: list[list[Tensor]] = [[], []]
+        c: list[list[Tensor]] = [[], []]
         for d, layers in enumerate(self.directions):
             y = x.gather(1, turn) if d else x
             for j, layer in enumerate(layers):
@@ -242,7 +235,7 @@ class BiLM(nn.Module):
         stateful: bool = False,
         *,
         max_batch_tokens: int = MAX_BATCH_TOKENS,
-    ) -> List[np.ndarray]:
+    ) -> list[np.ndarray]:
         """All layers of every token. The vectors of a sentence depend on nothing but
         the sentence, unless stateful.
 
@@ -250,7 +243,7 @@ class BiLM(nn.Module):
         stateful (bool): Let row r start from the states in which row r of the stateful
             call before ended (see reset_state).
         max_batch_tokens (int): Tokens computed at a time.
-        RETURNS (List[np.ndarray]): float32, (n_layers + 1, n_tokens, width) for each
+        RETURNS (list[np.ndarray]): float32, (n_layers + 1, n_tokens, width) for each
             sentence, in order.
         """
         state = None
@@ -266,19 +259,19 @@ class BiLM(nn.Module):
     def run(
         self,
         sentences: Sequence[Sequence[str]],
-        state: Optional[State] = None,
+        state: State | None = None,
         *,
         max_batch_tokens: int = MAX_BATCH_TOKENS,
-        finish: Optional[Callable[[int, Tensor], Any]] = None,
-    ) -> Tuple[List[Any], Optional[State]]:
+        finish: Callable[[int, Tensor], Any] | None = None,
+    ) -> tuple[list[Any], State | None]:
         """What `embed` does, for tensors: a function of sentences and a state.
 
-        state (Optional[State]): Row r is where sentence r starts; missing rows are
+        state (State | None): Row r is where sentence r starts; missing rows are
             zero. None for stateless.
-        finish (Optional[Callable]): Called with the number and the layers of each
+        finish (Callable | None): Called with the number and the layers of each
             sentence as soon as they are known; its results are returned instead of the
             layers, so that not all of them need to be in memory at a time.
-        RETURNS (Tuple): For each sentence (n_tokens, n_layers + 1, width) on the
+        RETURNS (tuple): For each sentence (n_tokens, n_layers + 1, width) on the
             model's device, and the new state (None if stateless).
         """
         if finish is None:
@@ -291,10 +284,10 @@ class BiLM(nn.Module):
     def _run(
         self,
         sentences: Sequence[Sequence[str]],
-        state: Optional[State],
+        state: State | None,
         max_batch_tokens: int,
         finish: Callable[[int, Tensor], ResultT],
-    ) -> Tuple[List[ResultT], Optional[State]]:
+    ) -> tuple[list[ResultT], State | None]:
         if max_batch_tokens < 1:
             raise ValueError(
                 f"max_batch_tokens is {max_batch_tokens}; expected 1 or more"
@@ -310,21 +303,21 @@ class BiLM(nn.Module):
 
     def predict(
         self, sentence: Sequence[str], position: int, n: int = 10
-    ) -> List[Tuple[str, float]]:
+    ) -> list[tuple[str, float]]:
         """Likely words in a gap, by what stands before and after it.
 
         sentence (Sequence[str]): The words; the one at the gap does not matter.
         position (int): Where the gap is.
         n (int): How many words.
-        RETURNS (List[Tuple[str, float]]): The best words of the softmax with their
+        RETURNS (list[tuple[str, float]]): The best words of the softmax with their
             probabilities, normalised over its vocabulary.
         """
         from .language_model import predict_word
 
         return predict_word(self, sentence, position, n)
 
-    def surprisal(self, sentences: Sequence[Sequence[str]]) -> List[np.ndarray]:
-        """RETURNS (List[np.ndarray]): For each sentence (n_tokens, 2): how many bits of
+    def surprisal(self, sentences: Sequence[Sequence[str]]) -> list[np.ndarray]:
+        """RETURNS (list[np.ndarray]): For each sentence (n_tokens, 2): how many bits of
         information each word was, given the words before it, and given the words after
         it. Words the softmax does not know have that of unknown words."""
         from .language_model import surprisal
@@ -366,16 +359,16 @@ class BiLM(nn.Module):
         self._stamp = None
         self._lock = threading.Lock()
 
-    def __getstate__(self) -> Dict[str, Any]:
+    def __getstate__(self) -> dict[str, Any]:
         # Copies and pickles carry weights, not what is derived from them.
         dropped = ("_state", "_runtime", "_stamp", "_lock")
         return {k: v for k, v in self.__dict__.items() if k not in dropped}
 
-    def __setstate__(self, state: Dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         self._forget()
 
-    def save(self, folder: Union[str, Path], dtype: str = "float32") -> None:
+    def save(self, folder: str | Path, dtype: str = "float32") -> None:
         """Write the native form: a folder with config.json, weights.safetensors and,
         if there is a softmax, softmax.safetensors and vocab.txt.
 
@@ -406,10 +399,10 @@ def _make_layers(config: LSTMConfig) -> nn.ModuleList:
     )
 
 
-def _checked(sentences: Iterable[Iterable[str]]) -> List[List[str]]:
+def _checked(sentences: Iterable[Iterable[str]]) -> list[list[str]]:
     if isinstance(sentences, str):
         raise ValueError("expected a list of sentences, found a string")
-    lists: List[List[str]] = []  # of generators too, which can be read only once
+    lists: list[list[str]] = []  # of generators too, which can be read only once
     for number, sentence in enumerate(sentences):
         if isinstance(sentence, str):
             raise ValueError(f"sentence {number} is a string; expected a list of words")

@@ -6,7 +6,8 @@ logarithm of each target's probability. hidden is (n, proj), targets (n,), on th
 or on the host: the adaptive layer reads them on the host, and would wait for a GPU."""
 
 import math
-from typing import Any, Iterator, List, Tuple, Union
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import torch
@@ -52,7 +53,7 @@ class FullSoftmax(nn.Module):
 
     def log_total(self, hidden: Tensor) -> Tensor:
         """The logarithm of the sum of all words' exponentials, (n,)."""
-        totals: List[Tensor] = []
+        totals: list[Tensor] = []
         for rows, words in self._chunks(len(hidden)):
             # Kept for the backward pass: the chunk's sums, not its logits.
             part = checkpoint(
@@ -68,7 +69,7 @@ class FullSoftmax(nn.Module):
             totals.append(part)
         return torch.cat(totals) if totals else hidden.new_zeros(0)
 
-    def _chunks(self, n_rows: int) -> Iterator[Tuple[slice, slice]]:
+    def _chunks(self, n_rows: int) -> Iterator[tuple[slice, slice]]:
         n_words = min(self.n_words, WORDS_AT_A_TIME)
         size = max(1, MAX_LOGITS // n_words)
         for row in range(0, n_rows, size):
@@ -101,8 +102,8 @@ class SampledSoftmax(FullSoftmax):
         logits = torch.cat([own[:, None], others], 1)
         return -F.log_softmax(logits, 1)[:, 0].sum()
 
-    def draw(self, device: Union[torch.device, str, None] = None) -> Tuple[Tensor, int]:
-        """RETURNS (Tuple[Tensor, int]): Distinct words, (n_samples,), and how many
+    def draw(self, device: torch.device | str | None = None) -> tuple[Tensor, int]:
+        """RETURNS (tuple[Tensor, int]): Distinct words, (n_samples,), and how many
         draws they took."""
         found = torch.empty(0, dtype=torch.int64)
         n_tries = 0
@@ -192,7 +193,7 @@ def _log_probs(logits: Tensor, words: np.ndarray) -> Tensor:
     return F.log_softmax(logits, 1).gather(1, index)[:, 0]
 
 
-def default_cutoffs(n_words: int) -> List[int]:
+def default_cutoffs(n_words: int) -> list[int]:
     """A tenth and half of the vocabulary, but at most the 20,000 and 200,000 most
     frequent words."""
     if n_words < 3:
@@ -202,7 +203,7 @@ def default_cutoffs(n_words: int) -> List[int]:
     return [first, second] if first < second < n_words else [first]
 
 
-Softmax = Union[FullSoftmax, SampledSoftmax, AdaptiveSoftmax]
+Softmax = FullSoftmax | SampledSoftmax | AdaptiveSoftmax
 SOFTMAXES = {
     "full": FullSoftmax,
     "sampled": SampledSoftmax,

@@ -1,6 +1,7 @@
 """The LSTM states of both directions and all layers, a row a sentence."""
 
-from typing import NamedTuple, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor

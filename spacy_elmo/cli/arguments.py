@@ -1,7 +1,7 @@
 """What commands that read a text with a biLM begin with."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING
 
 from typer import Option
 from wasabi import msg
@@ -48,7 +48,7 @@ def device_of(gpu_id: int) -> str:
 
 
 def splitter_for(
-    bilm: "BiLM", lang: Optional[str], tokenizer: Optional[str], tokenized: bool
+    bilm: "BiLM", lang: str | None, tokenizer: str | None, tokenized: bool
 ) -> "Splitter":
     """RETURNS (Splitter): As told, or else as for the text the biLM was trained on."""
     from ..text.tokenize import Splitter

@@ -1,5 +1,6 @@
+from collections.abc import Callable
 from pathlib import Path
-from typing import Callable, List, Optional, TypeVar
+from typing import TypeVar
 
 import typer
 from typer import Argument, Option
@@ -19,8 +20,8 @@ def compare_cli(
     baseline: Path = Argument(..., metavar="BASELINE", help="A config of spaCy's CNN"),
     elmo: Path = Argument(..., metavar="ELMO", help="The same with ELMo"),
     output: Path = Option(..., "--output", "-o", help="The folder to write"),
-    title: Optional[str] = TITLE,
-    variants: Optional[str] = Option(
+    title: str | None = TITLE,
+    variants: str | None = Option(
         None,
         "--variants",
         help="Some of baseline,vectors,last,mean,mix-1,mix-0.001,output,whole,both; by "
@@ -28,7 +29,7 @@ def compare_cli(
     ),
     seeds: str = Option("0,1,2", "--seeds", help="Each variant is trained with each"),
     shares: str = Option("1", "--shares", help="Of the training data, as 1,0.1,0.01"),
-    share_variants: Optional[str] = Option(
+    share_variants: str | None = Option(
         None,
         "--share-variants",
         help="Which run with less than all data; by default baseline,mix-0.001",
@@ -75,8 +76,8 @@ def compare_cli(
         msg.fail("Stopped; the same command goes on from here", exits=1)
 
 
-def split(text: str, name: str, kind: Callable[[str], ValueT]) -> List[ValueT]:
-    """RETURNS (List[ValueT]): What is between commas."""
+def split(text: str, name: str, kind: Callable[[str], ValueT]) -> list[ValueT]:
+    """RETURNS (list[ValueT]): What is between commas."""
     try:
         return [kind(part.strip()) for part in text.split(",") if part.strip()]
     except ValueError:

@@ -1,6 +1,5 @@
 from collections import Counter
 from pathlib import Path
-from typing import Optional
 
 from typer import Argument
 from wasabi import msg
@@ -15,8 +14,8 @@ def embed_cli(
     text: str = Argument(..., help="A file, a folder or a pattern"),
     out: Path = Argument(..., help="The .hdf5 or .parquet file to write"),
     tokenized: bool = TOKENIZED,
-    lang: Optional[str] = LANG,
-    tokenizer: Optional[str] = TOKENIZER,
+    lang: str | None = LANG,
+    tokenizer: str | None = TOKENIZER,
     gpu_id: int = GPU_ID,
 ) -> None:
     """Write the vectors of a text: all layers of every token of every sentence.

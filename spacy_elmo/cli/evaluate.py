@@ -1,5 +1,4 @@
 from pathlib import Path
-from typing import List, Optional
 
 from typer import Argument, Option
 from wasabi import msg
@@ -11,12 +10,12 @@ from .arguments import GPU_ID, LANG, TOKENIZED, TOKENIZER
 @app.command("evaluate")
 def evaluate_cli(
     source: Path = Argument(..., metavar="BILM", help="A biLM with a softmax"),
-    texts: List[str] = Argument(..., metavar="TEXT...", help="Files or folders"),
-    output: Optional[Path] = Option(None, "--output", "-o", help="JSON to write"),
+    texts: list[str] = Argument(..., metavar="TEXT...", help="Files or folders"),
+    output: Path | None = Option(None, "--output", "-o", help="JSON to write"),
     stream: bool = Option(False, "--stream", help="Carry states through the text"),
     tokenized: bool = TOKENIZED,
-    lang: Optional[str] = LANG,
-    tokenizer: Optional[str] = TOKENIZER,
+    lang: str | None = LANG,
+    tokenizer: str | None = TOKENIZER,
     n_process: int = Option(1, "--n-process", help="For tokenising"),
     gpu_id: int = GPU_ID,
 ) -> None:

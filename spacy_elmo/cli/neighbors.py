@@ -1,6 +1,6 @@
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Dict, List, Optional
+from typing import Any
 
 from typer import Argument, Option
 from wasabi import msg
@@ -16,31 +16,31 @@ CONTEXT = 10  # words printed on either side
 def neighbors_cli(
     source: Path = Argument(..., help="A biLM of any kind"),
     text: str = Argument(..., help="A file, a folder or a pattern"),
-    queries: List[str] = Option(
+    queries: list[str] = Option(
         [], "--query", help="A sentence; may be given more than once"
     ),
-    words: List[str] = Option([], "--word", help="A word in it; one for each query"),
-    positions: List[int] = Option(
+    words: list[str] = Option([], "--word", help="A word in it; one for each query"),
+    positions: list[int] = Option(
         [],
         "--position",
         help="Which word of the query it is, from 0, if it is there more than once; "
         "none, or one for each query",
     ),
-    query_file: Optional[Path] = Option(
+    query_file: Path | None = Option(
         None,
         "--query-file",
         help="Queries, one a line, in which the word is in brackets: I [play] chess",
     ),
-    layer: Optional[str] = Option(
+    layer: str | None = Option(
         None, "--layer", help="A number, 'mix' or 'all'; by default the top layer"
     ),
     top: int = Option(10, "--top", min=1, help="Neighbours to find"),
-    index_path: Optional[Path] = Option(
+    index_path: Path | None = Option(
         None,
         "--index",
         help="A folder that keeps the vectors of TEXT for the next call",
     ),
-    static: Optional[str] = Option(
+    static: str | None = Option(
         None,
         "--static",
         help="A pipeline with word vectors for the words beside it; by default layer 0",
@@ -51,10 +51,10 @@ def neighbors_cli(
         help="Search with usearch: faster from the second time on",
     ),
     tokenized: bool = TOKENIZED,
-    lang: Optional[str] = LANG,
-    tokenizer: Optional[str] = TOKENIZER,
-    title: Optional[str] = TITLE,
-    output: Optional[Path] = Option(None, "--output", "-o", help="JSON to write"),
+    lang: str | None = LANG,
+    tokenizer: str | None = TOKENIZER,
+    title: str | None = TITLE,
+    output: Path | None = Option(None, "--output", "-o", help="JSON to write"),
     gpu_id: int = GPU_ID,
 ) -> None:
     """Find the tokens of a text that are nearest to a word in its context.
@@ -96,7 +96,7 @@ def neighbors_cli(
         layers = choose_layers(layer_names(bilm), layer)
         splitter = splitter_for(bilm, lang, tokenizer, tokenized)
         nlp = splitter.load()
-        places: List[Optional[int]] = [*positions] or [None] * len(queries)
+        places: list[int | None] = [*positions] or [None] * len(queries)
         asked = [
             make_query(split_query(nlp, query, tokenized), word, place)
             for query, word, place in zip(queries, words, places)
@@ -131,7 +131,7 @@ def neighbors_cli(
         print_query(result)
 
 
-def print_query(result: Dict[str, Any]) -> None:
+def print_query(result: dict[str, Any]) -> None:
     msg.divider(mark(result["sentence"], result["position"]))
     for found in result["layers"]:
         name = found["layer"]

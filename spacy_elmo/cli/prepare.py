@@ -1,5 +1,4 @@
 from pathlib import Path
-from typing import List, Optional
 
 from typer import Argument, Option
 from wasabi import msg
@@ -9,24 +8,24 @@ from . import app
 
 @app.command("prepare")
 def prepare_cli(
-    paths: List[Path] = Argument(
+    paths: list[Path] = Argument(
         ..., metavar="[SOURCE] OUTPUT", help="A folder of gold data; a folder to write"
     ),
-    train: Optional[List[Path]] = Option(None, "--train", help="File to train on"),
-    dev: Optional[List[Path]] = Option(None, "--dev", help="File for development"),
-    test: Optional[List[Path]] = Option(None, "--test", help="File for the test"),
+    train: list[Path] | None = Option(None, "--train", help="File to train on"),
+    dev: list[Path] | None = Option(None, "--dev", help="File for development"),
+    test: list[Path] | None = Option(None, "--test", help="File for the test"),
     lang: str = Option("xx", "--lang", "-l", help="Whose tokenizer, for raw texts"),
-    sentences: Optional[int] = Option(
+    sentences: int | None = Option(
         None,
         "--sentences",
         "-n",
         min=1,
         help="How many make a document; by default 10 in CoNLL-U, 1 in lines of tags",
     ),
-    spans_key: Optional[str] = Option(
+    spans_key: str | None = Option(
         None, "--spans-key", help="Also store entities as doc.spans[...], for spancat"
     ),
-    limit: Optional[int] = Option(
+    limit: int | None = Option(
         None, "--limit", min=1, help="How many sentences or texts to read for training"
     ),
 ) -> None:

@@ -1,6 +1,6 @@
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, List, Optional
+from typing import TYPE_CHECKING, Any
 
 from typer import Argument, Option
 from wasabi import msg
@@ -34,26 +34,26 @@ class Attr(str, Enum):
 def probe_cli(
     source: Path = Argument(..., help="A biLM of any kind"),
     train: Path = Argument(..., help="CoNLL-U, .spacy, or XML with senses"),
-    dev: Optional[Path] = Argument(
+    dev: Path | None = Argument(
         None, help="The same; for senses, by default every tenth text of TRAIN"
     ),
     task: Task = Option(Task.auto, "--task", help="By default senses if TRAIN is XML"),
-    attrs: List[Attr] = Option(
+    attrs: list[Attr] = Option(
         [Attr.pos], "--attr", help="Which tags; may be given more than once"
     ),
-    key_train: Optional[Path] = Option(
+    key_train: Path | None = Option(
         None, "--key-train", help="By default x.gold.key.txt beside x.data.xml"
     ),
-    key_dev: Optional[Path] = Option(None, "--key-dev", help="The same for DEV"),
-    static: Optional[str] = Option(
+    key_dev: Path | None = Option(None, "--key-dev", help="The same for DEV"),
+    static: str | None = Option(
         None, "--static", help="A pipeline with word vectors to compare with"
     ),
-    limit: Optional[int] = Option(
+    limit: int | None = Option(
         None, "--limit", min=1, help="Sentences of TRAIN and of DEV to read"
     ),
     seed: int = Option(0, "--seed", help="Of the classifiers"),
-    title: Optional[str] = TITLE,
-    output: Optional[Path] = Option(None, "--output", "-o", help="JSON to write"),
+    title: str | None = TITLE,
+    output: Path | None = Option(None, "--output", "-o", help="JSON to write"),
     gpu_id: int = GPU_ID,
 ) -> None:
     """Measure what each layer alone knows of tags or senses.
@@ -100,13 +100,13 @@ def probe_cli(
 def tags(
     bilm: "BiLM",
     train: Path,
-    dev: Optional[Path],
-    attrs: List[str],
-    static: Optional["Vocab"],
-    limit: Optional[int],
+    dev: Path | None,
+    attrs: list[str],
+    static: "Vocab" | None,
+    limit: int | None,
     seed: int,
     tell: "Tell",
-) -> List[Dict[str, Any]]:
+) -> list[dict[str, Any]]:
     from ..analysis.tag_probe import probe_tags
     from ..analysis.tagged_sentences import read_tagged
 
@@ -126,13 +126,13 @@ def tags(
 def senses(
     bilm: "BiLM",
     train: Path,
-    dev: Optional[Path],
-    key_train: Optional[Path],
-    key_dev: Optional[Path],
-    static: Optional["Vocab"],
-    limit: Optional[int],
+    dev: Path | None,
+    key_train: Path | None,
+    key_dev: Path | None,
+    static: "Vocab" | None,
+    limit: int | None,
     tell: "Tell",
-) -> List[Dict[str, Any]]:
+) -> list[dict[str, Any]]:
     from ..analysis.sense_probe import probe_senses
     from ..analysis.wsd import key_beside, read_keys, read_wsd
 
@@ -151,7 +151,7 @@ def senses(
     return [probe_senses(bilm, *parts, *keys, static=static, tell=tell)]
 
 
-def print_task(result: Dict[str, Any]) -> None:
+def print_task(result: dict[str, Any]) -> None:
     unit = "instances" if result["task"] == "senses" else "words"
     msg.divider(f"{result['task']}: {result['train']:,} and {result['dev']:,} {unit}")
     best = max(row["accuracy"] for row in result["rows"])

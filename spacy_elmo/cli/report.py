@@ -1,5 +1,4 @@
 from pathlib import Path
-from typing import Optional
 
 from typer import Argument, Option
 from wasabi import msg
@@ -10,7 +9,7 @@ from . import app
 @app.command("report")
 def report_cli(
     folder: Path = Argument(..., metavar="DIR", help="A folder with results"),
-    output: Optional[Path] = Option(
+    output: Path | None = Option(
         None, "--output", "-o", help="HTML to write; by default, DIR/report.html"
     ),
 ) -> None:

@@ -1,5 +1,5 @@
 from pathlib import Path
-from typing import Any, Dict, Optional
+from typing import Any
 
 from typer import Argument, Option
 from wasabi import msg
@@ -15,10 +15,10 @@ def senses_cli(
     path: Path = Argument(
         ..., metavar="FILE", help="JSON lines with word, sense, text, start, end"
     ),
-    lang: Optional[str] = LANG,
-    tokenizer: Optional[str] = TOKENIZER,
-    title: Optional[str] = TITLE,
-    output: Optional[Path] = Option(None, "--output", "-o", help="JSON to write"),
+    lang: str | None = LANG,
+    tokenizer: str | None = TOKENIZER,
+    title: str | None = TITLE,
+    output: Path | None = Option(None, "--output", "-o", help="JSON to write"),
     gpu_id: int = GPU_ID,
 ) -> None:
     """See whether occurrences of a word lie together by sense.
@@ -50,7 +50,7 @@ def senses_cli(
     print_words(found)
 
 
-def print_words(found: Dict[str, Any]) -> None:
+def print_words(found: dict[str, Any]) -> None:
     names = [item["layer"] for item in found["mean"]]
     rows = [
         (

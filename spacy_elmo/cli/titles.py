@@ -1,12 +1,10 @@
 """What results are called."""
 
-from typing import Optional
-
 from typer import Option
 
 
-def readable(title: Optional[str]) -> Optional[str]:
-    """RETURNS (Optional[str]): Spaces for underscores, in a title without spaces: not
+def readable(title: str | None) -> str | None:
+    """RETURNS (str | None): Spaces for underscores, in a title without spaces: not
     every place that a command is written in can quote them."""
     return title if title is None or " " in title else title.replace("_", " ")
 

@@ -2,9 +2,10 @@
 
 import copy
 import statistics
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Sequence, Tuple
+from typing import Any
 
 from thinc.api import Config
 
@@ -50,10 +51,10 @@ class Comparison:
             raise ValueError(
                 "no variant was to run with these shares; expected --share-variants"
             )
-        self.results: Dict[str, Dict[str, Any]] = {}
+        self.results: dict[str, dict[str, Any]] = {}
 
-    def compare(self) -> Dict[str, Any]:
-        """RETURNS (Dict[str, Any]): What is in compare.json."""
+    def compare(self) -> dict[str, Any]:
+        """RETURNS (dict[str, Any]): What is in compare.json."""
         for run in self.runs:
             result = self.folder.read(run)
             if result is not None:
@@ -85,7 +86,7 @@ class Comparison:
 
     # Training
 
-    def _train(self, todo: List[Run]) -> None:
+    def _train(self, todo: list[Run]) -> None:
         n_process = min(self.options.n_process, len(todo))
         gpu_id = self.options.gpu_id
         with Workers(n_process, self.folder.logs, gpu_id) as workers:
@@ -113,8 +114,8 @@ class Comparison:
         }
         return Job(run.name, "train", arguments)
 
-    def _prepare(self, run: Run) -> Tuple[Config, Dict[str, Any]]:
-        """RETURNS (Tuple): The config to train with, and those settings of components
+    def _prepare(self, run: Run) -> tuple[Config, dict[str, Any]]:
+        """RETURNS (tuple): The config to train with, and those settings of components
         that are for this comparison only, as they were."""
         config = copy.deepcopy(run.config)
         if run.share < 1:
@@ -182,8 +183,8 @@ class Comparison:
 
     # Speed
 
-    def _measure_speed(self) -> Dict[str, float]:
-        """RETURNS (Dict[str, float]): Words a second of one pipeline of each variant,
+    def _measure_speed(self) -> dict[str, float]:
+        """RETURNS (dict[str, float]): Words a second of one pipeline of each variant,
         by the name of the run. They are measured when nothing else of ours runs."""
         known = self.folder.read_speeds()
         runs = [
@@ -208,8 +209,8 @@ class Comparison:
                 self.folder.write_speeds(known)
         return {name: entry["words_per_second"] for name, entry in known.items()}
 
-    def _write_shares(self) -> List[Dict[str, Any]]:
-        """RETURNS (List[Dict[str, Any]]): How much each share of the data is."""
+    def _write_shares(self) -> list[dict[str, Any]]:
+        """RETURNS (list[dict[str, Any]]): How much each share of the data is."""
         docs = read_docs(self.pair.train)
         sizes = []
         for share in self.shares:
@@ -220,7 +221,7 @@ class Comparison:
     def _share_path(self, share: float) -> Path:
         return self.folder.share(self.pair.digests[str(self.pair.train)], share)
 
-    def _metrics(self) -> List[str]:
+    def _metrics(self) -> list[str]:
         return find_metrics([result["scores"] for result in self.results.values()])
 
 

@@ -2,7 +2,6 @@
 
 import random
 from pathlib import Path
-from typing import List, Tuple
 
 from spacy.tokens import Doc, DocBin
 from spacy.training.corpus import walk_corpus
@@ -13,10 +12,10 @@ from ..bilm.formats.build import write_atomically
 SEED = 0  # the parts are the same for all variants and seeds
 
 
-def read_docs(path: Path) -> List[Doc]:
-    """RETURNS (List[Doc]): All docs of a .spacy file or a folder of them."""
+def read_docs(path: Path) -> list[Doc]:
+    """RETURNS (list[Doc]): All docs of a .spacy file or a folder of them."""
     vocab = Vocab()
-    docs: List[Doc] = []
+    docs: list[Doc] = []
     for file in walk_corpus(path, ".spacy"):
         try:
             docs += DocBin().from_disk(file).get_docs(vocab)
@@ -27,18 +26,18 @@ def read_docs(path: Path) -> List[Doc]:
     return docs
 
 
-def choose(n_docs: int, share: float) -> List[int]:
-    """RETURNS (List[int]): Which docs are a share of all, in order. A smaller share is
+def choose(n_docs: int, share: float) -> list[int]:
+    """RETURNS (list[int]): Which docs are a share of all, in order. A smaller share is
     part of a larger one."""
     numbers = list(range(n_docs))
     random.Random(SEED).shuffle(numbers)
     return sorted(numbers[: max(1, round(share * n_docs))])
 
 
-def write_share(docs: List[Doc], share: float, path: Path) -> Tuple[int, int]:
+def write_share(docs: list[Doc], share: float, path: Path) -> tuple[int, int]:
     """Write a part of docs, unless it is all of them.
 
-    RETURNS (Tuple[int, int]): Its docs and words.
+    RETURNS (tuple[int, int]): Its docs and words.
     """
     chosen = [docs[number] for number in choose(len(docs), share)]
     if share < 1 and not path.exists():

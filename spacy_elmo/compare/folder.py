@@ -1,9 +1,10 @@
 """The files of a comparison."""
 
 import shutil
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Dict, Iterable, Optional
+from typing import Any
 
 import srsly
 
@@ -35,26 +36,26 @@ class Folder:
         """digest (str): Of all training data."""
         return self.path / "data" / f"{digest[:12]}-{share:g}.spacy"
 
-    def read(self, run: Run) -> Optional[Dict[str, Any]]:
-        """RETURNS (Optional[Dict[str, Any]]): The result of a run, if it is there and
+    def read(self, run: Run) -> dict[str, Any] | None:
+        """RETURNS (dict[str, Any] | None): The result of a run, if it is there and
         its config and data are still the same."""
         result = self._read_json(self._result(run))
         return result if result.get("key") == run.key else None
 
-    def write(self, run: Run, result: Dict[str, Any]) -> Dict[str, Any]:
-        """RETURNS (Dict[str, Any]): The result as `read` gives it: files round."""
+    def write(self, run: Run, result: dict[str, Any]) -> dict[str, Any]:
+        """RETURNS (dict[str, Any]): The result as `read` gives it: files round."""
         facts = {"variant": run.variant.name, "share": run.share, "seed": run.seed}
         write_json(self._result(run), {"key": run.key, **facts, **result})
         return self._read_json(self._result(run))
 
-    def read_speeds(self) -> Dict[str, Any]:
-        """RETURNS (Dict[str, Any]): By the name of a run: its key, words a second."""
+    def read_speeds(self) -> dict[str, Any]:
+        """RETURNS (dict[str, Any]): By the name of a run: its key, words a second."""
         return self._read_json(self.path / "speed.json")
 
-    def write_speeds(self, speeds: Dict[str, Any]) -> None:
+    def write_speeds(self, speeds: dict[str, Any]) -> None:
         write_json(self.path / "speed.json", speeds)
 
-    def write_table(self, compared: Dict[str, Any], text: str) -> None:
+    def write_table(self, compared: dict[str, Any], text: str) -> None:
         write_json(self.path / "compare.json", compared)
         write_atomically(
             self.path / "compare.md",
@@ -83,7 +84,7 @@ class Folder:
     def _result(self, run: Run) -> Path:
         return self.path / "runs" / f"{run.name}.json"
 
-    def _read_json(self, path: Path) -> Dict[str, Any]:
+    def _read_json(self, path: Path) -> dict[str, Any]:
         try:
             data = srsly.read_json(path)
         except (OSError, ValueError):

@@ -4,8 +4,9 @@ import shutil
 import statistics
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any
 
 import spacy
 from spacy.language import Language
@@ -27,18 +28,18 @@ BATCH = 128  # docs
 def train_run(
     config: str,
     folder: str,
-    keep: Optional[str],
-    restore: Dict[str, Dict[str, Any]],
+    keep: str | None,
+    restore: dict[str, dict[str, Any]],
     gpu_id: int,
-) -> Dict[str, Any]:
+) -> dict[str, Any]:
     """Train a pipeline and score the best one.
 
     config (str): The text of the config.
     folder (str): To work in; gone afterwards.
-    keep (Optional[str]): Where the best pipeline goes, if it is to be kept.
-    restore (Dict[str, Dict[str, Any]]): Settings of components, as the pipeline that is
+    keep (str | None): Where the best pipeline goes, if it is to be kept.
+    restore (dict[str, dict[str, Any]]): Settings of components, as the pipeline that is
         kept should have them.
-    RETURNS (Dict[str, Any]): Scores, what the mixes have learned, and the seconds it
+    RETURNS (dict[str, Any]): Scores, what the mixes have learned, and the seconds it
         took.
     """
     start = time.perf_counter()
@@ -49,7 +50,7 @@ def train_run(
     train(init_nlp(settings, use_gpu=gpu_id), work, use_gpu=gpu_id, stdout=sys.stdout)
     nlp = spacy.load(work / "model-best")
     plain = settings.interpolate()
-    result: Dict[str, Any] = {
+    result: dict[str, Any] = {
         "scores": score(nlp, dev_corpus(plain)),
         "test_scores": None,
         "mixes": [
@@ -70,8 +71,8 @@ def train_run(
     return result
 
 
-def score(nlp: Language, corpus: Callable[[Language], Any]) -> Dict[str, float]:
-    """RETURNS (Dict[str, float]): All scores that are one number."""
+def score(nlp: Language, corpus: Callable[[Language], Any]) -> dict[str, float]:
+    """RETURNS (dict[str, float]): All scores that are one number."""
     scores = nlp.evaluate(list(corpus(nlp)))
     return {
         name: float(value)
@@ -80,8 +81,8 @@ def score(nlp: Language, corpus: Callable[[Language], Any]) -> Dict[str, float]:
     }
 
 
-def dev_corpus(config: Config, path: Optional[str] = None) -> Callable[..., Any]:
-    """config (Config): Without variables. path (Optional[str]): To read instead.
+def dev_corpus(config: Config, path: str | None = None) -> Callable[..., Any]:
+    """config (Config): Without variables. path (str | None): To read instead.
     RETURNS (Callable): The corpus that training is evaluated on."""
     section: Any = config
     for part in config["training"]["dev_corpus"].split("."):
@@ -90,8 +91,8 @@ def dev_corpus(config: Config, path: Optional[str] = None) -> Callable[..., Any]
     return registry.resolve({"corpus": section})["corpus"]
 
 
-def change_settings(path: Path, settings: Dict[str, Dict[str, Any]]) -> None:
-    """settings (Dict[str, Dict[str, Any]]): Of components, for a config on disk."""
+def change_settings(path: Path, settings: dict[str, dict[str, Any]]) -> None:
+    """settings (dict[str, dict[str, Any]]): Of components, for a config on disk."""
     config = Config().from_disk(path, interpolate=False)
     for name, values in settings.items():
         config["components"][name].update(values)
@@ -112,7 +113,7 @@ def compute_layers(config: str, part: int, n_parts: int) -> int:
     test = settings.get("paths", {}).get("test")
     if test is not None:
         corpora.append(dev_corpus(settings, test))
-    docs: Dict[Tuple[int, ...], Doc] = {}
+    docs: dict[tuple[int, ...], Doc] = {}
     for example in (example for corpus in corpora for example in corpus(nlp)):
         docs.setdefault(tuple(t.orth for t in example.predicted), example.predicted)
     different = list(docs.values())
@@ -127,17 +128,17 @@ def compute_layers(config: str, part: int, n_parts: int) -> int:
     return n_words
 
 
-def measure_speed(config: str, models: List[str]) -> List[float]:
+def measure_speed(config: str, models: list[str]) -> list[float]:
     """Have trained pipelines take turns in reading the texts of the dev corpus.
 
-    RETURNS (List[float]): Words a second of each, a median. Each reads a text as for
+    RETURNS (list[float]): Words a second of each, a median. Each reads a text as for
         the first time: it knows no vector of a word before.
     """
     pipelines = [spacy.load(path) for path in models]
     settings = Config().from_str(config, interpolate=True)
     examples = dev_corpus(settings)(pipelines[0])
     texts = list(take_words((eg.reference.text for eg in examples), MAX_WORDS))
-    rates: List[List[float]] = [[] for _ in pipelines]
+    rates: list[list[float]] = [[] for _ in pipelines]
     for _ in range(ROUNDS + 1):
         for nlp, found in zip(pipelines, rates):
             for _, pipe in nlp.components:
@@ -158,7 +159,7 @@ def take_words(texts: Iterator[str], n_words: int) -> Iterator[str]:
         yield text
 
 
-JOBS: Dict[str, Callable[..., Any]] = {
+JOBS: dict[str, Callable[..., Any]] = {
     "train": train_run,
     "layers": compute_layers,
     "speed": measure_speed,

@@ -1,8 +1,9 @@
 """The numbers of a comparison as a page of tables."""
 
-from typing import Any, Dict, List, Sequence
+from collections.abc import Sequence
+from typing import Any
 
-Row = Dict[str, Any]
+Row = dict[str, Any]
 
 
 def to_markdown(compared: Row) -> str:
@@ -42,7 +43,7 @@ def to_markdown(compared: Row) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def score_table(rows: Sequence[Row], metrics: List[str], kind: str = "") -> str:
+def score_table(rows: Sequence[Row], metrics: list[str], kind: str = "") -> str:
     """kind (str): "" for dev, "test_" for test data."""
     table = [
         [row["label"], *(cell(row, metric, kind) for metric in metrics), speed(row)]
@@ -69,7 +70,7 @@ def shares(values: Sequence[float]) -> str:
     return " ".join(f"{value:.3f}" for value in values)
 
 
-def grid(header: List[str], rows: List[List[str]]) -> str:
+def grid(header: list[str], rows: list[list[str]]) -> str:
     """RETURNS (str): A table in Markdown whose columns also stand below each other."""
     widths = [max(3, *map(len, column)) for column in zip(header, *rows)]
     lines = [header, ["-" * width for width in widths], *rows]

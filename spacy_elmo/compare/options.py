@@ -1,7 +1,7 @@
 """What the command line says, checked."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import List, Optional, Sequence
 
 KEEP = ("all", "first", "none")
 
@@ -11,11 +11,11 @@ class Options:
     """How to compare.
 
     title (str): Of the table; by default, the name of the folder.
-    variants (Optional[List[str]]): By default all that are possible. Vectors that are
+    variants (list[str] | None): By default all that are possible. Vectors that are
         given with an override, which no other variant reads, add theirs.
     seeds (Sequence[int]): Each variant is trained with each.
     shares (Sequence[float]): Parts of the training data, such as 1 and 0.1.
-    share_variants (Optional[List[str]]): Which variants run with less than all data.
+    share_variants (list[str] | None): Which variants run with less than all data.
     n_process (int): Trainings at the same time.
     keep (str): Which trained pipelines to keep: "all", those of the "first" seed, or
         "none".
@@ -23,10 +23,10 @@ class Options:
     """
 
     title: str = ""
-    variants: Optional[List[str]] = None
+    variants: list[str] | None = None
     seeds: Sequence[int] = (0, 1, 2)
     shares: Sequence[float] = (1.0,)
-    share_variants: Optional[List[str]] = None
+    share_variants: list[str] | None = None
     n_process: int = 1
     keep: str = "first"
     gpu_id: int = -1

@@ -3,9 +3,10 @@
 import copy
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Sequence
+from typing import Any, NamedTuple
 
 from spacy.util import load_model_from_config
 from thinc.api import Config, ConfigValidationError
@@ -58,12 +59,12 @@ class Pair:
     """The two configs, checked.
 
     baseline, elmo (Path): The configs.
-    overrides (Dict[str, Any]): For both, by "section.key", where they have it.
+    overrides (dict[str, Any]): For both, by "section.key", where they have it.
 
     gives_vectors (bool): Whether word vectors are among the overrides.
     """
 
-    def __init__(self, baseline: Path, elmo: Path, overrides: Dict[str, Any]) -> None:
+    def __init__(self, baseline: Path, elmo: Path, overrides: dict[str, Any]) -> None:
         for key in overrides:
             if key in SEEDS:
                 raise ValueError(f"{key} is what --seeds sets; leave it out")
@@ -142,9 +143,9 @@ def make_runs(
     seeds: Sequence[int],
     shares: Sequence[float],
     share_variants: Sequence[str],
-) -> List[Run]:
+) -> list[Run]:
     """share_variants (Sequence[str]): Which variants run with less than all data.
-    RETURNS (List[Run]): One seed after the other, so that each variant has a score
+    RETURNS (list[Run]): One seed after the other, so that each variant has a score
         early."""
     return [
         pair.run(variant, share, seed)
@@ -230,8 +231,8 @@ def _data_path(config: Config, corpus: str) -> Path:
     return Path(path)
 
 
-def _digests(configs: Sequence[Config], paths: List[str]) -> Dict[str, str]:
-    """RETURNS (Dict[str, str]): Of paths and whatever else [paths] names, by path."""
+def _digests(configs: Sequence[Config], paths: list[str]) -> dict[str, str]:
+    """RETURNS (dict[str, str]): Of paths and whatever else [paths] names, by path."""
     named = set(paths)
     for config in configs:
         values = config.get("paths", {}).values()
@@ -239,7 +240,7 @@ def _digests(configs: Sequence[Config], paths: List[str]) -> Dict[str, str]:
     return {path: digest_of(Path(path)) for path in named if Path(path).exists()}
 
 
-def _replace(value: Any, names: Dict[str, str]) -> Any:
+def _replace(value: Any, names: dict[str, str]) -> Any:
     if isinstance(value, dict):
         return {key: _replace(inner, names) for key, inner in value.items()}
     if isinstance(value, str):

@@ -2,7 +2,8 @@
 
 import re
 import statistics
-from typing import Any, Dict, List, Optional, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from .plan import Run
 from .variants import BASELINE
@@ -18,11 +19,11 @@ METRICS = (
     "cats_macro_f",
     r"spans_.+_f",
 )
-Row = Dict[str, Any]
+Row = dict[str, Any]
 
 
-def find_metrics(scores: Sequence[Dict[str, float]]) -> List[str]:
-    """RETURNS (List[str]): The scores that all have, of those that are shown."""
+def find_metrics(scores: Sequence[dict[str, float]]) -> list[str]:
+    """RETURNS (list[str]): The scores that all have, of those that are shown."""
     return [
         name
         for pattern in METRICS
@@ -32,12 +33,12 @@ def find_metrics(scores: Sequence[Dict[str, float]]) -> List[str]:
 
 
 def make_rows(
-    runs: Sequence[Run], results: Dict[str, Row], speeds: Dict[str, float]
-) -> List[Row]:
-    """runs (Sequence[Run]): All runs. results (Dict[str, Row]): Of each, by its name.
-    speeds (Dict[str, float]): Words a second, by the name of a run.
-    RETURNS (List[Row]): One for each variant and share."""
-    groups: Dict[Any, List[Run]] = {}
+    runs: Sequence[Run], results: dict[str, Row], speeds: dict[str, float]
+) -> list[Row]:
+    """runs (Sequence[Run]): All runs. results (dict[str, Row]): Of each, by its name.
+    speeds (dict[str, float]): Words a second, by the name of a run.
+    RETURNS (list[Row]): One for each variant and share."""
+    groups: dict[Any, list[Run]] = {}
     for run in runs:
         groups.setdefault((run.share, run.variant.name), []).append(run)
     metrics = find_metrics([results[run.name]["scores"] for run in runs])
@@ -76,7 +77,7 @@ def make_rows(
     return rows
 
 
-def spread(values: List[float]) -> Row:
+def spread(values: list[float]) -> Row:
     """RETURNS (Row): The mean and the sample standard deviation, if there is one."""
     return {
         "mean": statistics.fmean(values),
@@ -85,14 +86,14 @@ def spread(values: List[float]) -> Row:
     }
 
 
-def reduced(score: float, baseline: float) -> Optional[float]:
-    """RETURNS (Optional[float]): By which share there are fewer errors than the
+def reduced(score: float, baseline: float) -> float | None:
+    """RETURNS (float | None): By which share there are fewer errors than the
     baseline's; None if it had none."""
     return None if baseline >= 1 else (score - baseline) / (1 - baseline)
 
 
-def mean_mixes(mixes: Sequence[List[Row]]) -> List[Row]:
-    """mixes (Sequence[List[Row]]): What the tasks have learned with each seed."""
+def mean_mixes(mixes: Sequence[list[Row]]) -> list[Row]:
+    """mixes (Sequence[list[Row]]): What the tasks have learned with each seed."""
     return [
         {
             "task": same[0]["task"],

@@ -1,6 +1,7 @@
 """What is compared: ways to use ELMo, and spaCy without it."""
 
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from thinc.api import Config
 
@@ -15,9 +16,9 @@ class Variant(NamedTuple):
     """One row of the comparison.
 
     name, label (str): For commands, and for people.
-    where (Optional[str]): Where ELMo goes; None for spaCy's own CNN.
+    where (str | None): Where ELMo goes; None for spaCy's own CNN.
     l2 (float): The paper's lambda.
-    fixed (Optional[Callable[[int], List[float]]]): The s_j for a number of layers, if
+    fixed (Callable[[int], list[float]] | None): The s_j for a number of layers, if
         they are not to be learned.
     vectors (bool): Whether the CNN reads static vectors.
     whole (bool): Whether the CNN beside ELMo is that of the baseline, if the config has
@@ -26,9 +27,9 @@ class Variant(NamedTuple):
 
     name: str
     label: str
-    where: Optional[str] = None
+    where: str | None = None
     l2: float = 0.001
-    fixed: Optional[Callable[[int], List[float]]] = None
+    fixed: Callable[[int], list[float]] | None = None
     vectors: bool = False
     whole: bool = False
 
@@ -57,8 +58,8 @@ def make_whole(config: Config, baseline: Config) -> None:
                 ours[part].update({key: theirs[part][key] for key in keys})
 
 
-def _find_cnn(section: Dict[str, Any]) -> Optional[Dict[str, Any]]:
-    """RETURNS (Optional[Dict[str, Any]]): The first one in a section."""
+def _find_cnn(section: dict[str, Any]) -> dict[str, Any] | None:
+    """RETURNS (dict[str, Any] | None): The first one in a section."""
     layers = {key: value for key, value in section.items() if isinstance(value, dict)}
     if all(set(keys) <= layers.get(part, {}).keys() for part, keys in CNN.items()):
         return section
@@ -66,7 +67,7 @@ def _find_cnn(section: Dict[str, Any]) -> Optional[Dict[str, Any]]:
     return next((found for found in inner if found is not None), None)
 
 
-def _include_vectors(section: Dict[str, Any]) -> None:
+def _include_vectors(section: dict[str, Any]) -> None:
     for key, value in section.items():
         if key == "include_static_vectors":
             section[key] = True
@@ -74,11 +75,11 @@ def _include_vectors(section: Dict[str, Any]) -> None:
             _include_vectors(value)
 
 
-def _top(n_layers: int) -> List[float]:
+def _top(n_layers: int) -> list[float]:
     return [0.0] * (n_layers - 1) + [1.0]
 
 
-def _mean(n_layers: int) -> List[float]:
+def _mean(n_layers: int) -> list[float]:
     return [1 / n_layers] * n_layers
 
 
@@ -102,8 +103,8 @@ VARIANTS = {
 }
 
 
-def share_variants(names: List[str]) -> List[str]:
-    """RETURNS (List[str]): Those that run with less than all data if nothing is said of
+def share_variants(names: list[str]) -> list[str]:
+    """RETURNS (list[str]): Those that run with less than all data if nothing is said of
     it: the baseline, and ELMo's usual mix or, without it, the last way to use ELMo."""
     elmo = [v.name for v in find_variants(names) if v.where is not None]
     usual = _learned(0.001).name
@@ -111,8 +112,8 @@ def share_variants(names: List[str]) -> List[str]:
     return [name for name in chosen if name in names]
 
 
-def find_variants(names: List[str]) -> List[Variant]:
-    """RETURNS (List[Variant]): In the order of VARIANTS, whatever the names' is."""
+def find_variants(names: list[str]) -> list[Variant]:
+    """RETURNS (list[Variant]): In the order of VARIANTS, whatever the names' is."""
     for name in names:
         if name not in VARIANTS:
             expected = ", ".join(VARIANTS)

@@ -8,7 +8,7 @@ import queue
 import sys
 import threading
 import traceback
-from typing import Any, Dict
+from typing import Any
 
 
 def main() -> None:
@@ -30,8 +30,8 @@ def listen(jobs: "queue.Queue[str]") -> None:
     os._exit(1)  # also in the middle of a training: nobody waits for it any more
 
 
-def do(job: Dict[str, Any]) -> Dict[str, Any]:
-    """RETURNS (Dict[str, Any]): The result, or an error in one line."""
+def do(job: dict[str, Any]) -> dict[str, Any]:
+    """RETURNS (dict[str, Any]): The result, or an error in one line."""
     from thinc.api import require_gpu
 
     from .jobs import JOBS

@@ -4,10 +4,11 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from queue import SimpleQueue
-from typing import IO, Any, Dict, Iterator, NamedTuple, Sequence, Tuple
+from typing import IO, Any, NamedTuple
 
 # One thread each, and the same results from day to day.
 ENVIRONMENT = {
@@ -26,7 +27,7 @@ class Job(NamedTuple):
 
     name: str
     do: str
-    arguments: Dict[str, Any]
+    arguments: dict[str, Any]
 
 
 class Workers:
@@ -58,8 +59,8 @@ class Workers:
         for process in self._processes:
             process.communicate()
 
-    def do(self, jobs: Sequence[Job]) -> Iterator[Tuple[int, Any]]:
-        """YIELDS (Tuple[int, Any]): Number and result of a job, as they come."""
+    def do(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:
+        """YIELDS (tuple[int, Any]): Number and result of a job, as they come."""
         futures = {
             self._threads.submit(self._ask, job): n for n, job in enumerate(jobs)
         }

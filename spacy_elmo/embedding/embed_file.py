@@ -2,11 +2,12 @@
 
 import json
 import shutil
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import Any, Callable, Iterable, Iterator, List
+from typing import Any
 
 import numpy as np
 
@@ -18,19 +19,19 @@ PART = 1000  # sentences
 NEEDED = {"hdf5": ("h5py", "hdf5"), "parquet": ("pyarrow", "parquet")}
 FORMATS = {".hdf5": "hdf5", ".h5": "hdf5", ".parquet": "parquet"}
 
-Sentences = List[List[str]]
+Sentences = list[list[str]]
 
 
 def dump(
     bilm: BiLM,
-    sentences: Iterable[List[str]],
+    sentences: Iterable[list[str]],
     path: Path,
     *,
     tell: Callable[[int], None] = lambda n: None,
 ) -> int:
     """Write all layers of all sentences.
 
-    sentences (Iterable[List[str]]): Parts that an interrupted run with the same biLM
+    sentences (Iterable[list[str]]): Parts that an interrupted run with the same biLM
         and the same sentences has left are used.
     path (Path): A .hdf5 file (bilm-tf's layout: a data set for each sentence, named by
         its number, (n_layers + 1, n_tokens, width)) or a .parquet file (a row for each
@@ -43,7 +44,7 @@ def dump(
     folder = path.with_name(path.name + ".parts")
     folder.mkdir(parents=True, exist_ok=True)
     weights = f"{fingerprint(bilm)} {bilm.precision}"
-    parts: List[Path] = []
+    parts: list[Path] = []
     n_done = 0
     for number, part in enumerate(_parts(sentences)):
         # Named by all it depends on: of another biLM or text there may be parts too.
@@ -77,7 +78,7 @@ def check_target(path: Path) -> None:
     _need(*NEEDED[FORMATS[path.suffix]])
 
 
-def _parts(sentences: Iterable[List[str]]) -> Iterator[Sentences]:
+def _parts(sentences: Iterable[list[str]]) -> Iterator[Sentences]:
     stream = iter(sentences)
     while True:
         part = list(islice(stream, PART))
@@ -87,13 +88,13 @@ def _parts(sentences: Iterable[List[str]]) -> Iterator[Sentences]:
 
 
 def _writer(
-    write: Callable[..., None], part: Sentences, layers: List[np.ndarray], first: int
+    write: Callable[..., None], part: Sentences, layers: list[np.ndarray], first: int
 ) -> Callable[[Path], None]:
     return lambda target: write(target, part, layers, first)
 
 
 def _write_hdf5(
-    path: Path, sentences: Sentences, layers: List[np.ndarray], first: int
+    path: Path, sentences: Sentences, layers: list[np.ndarray], first: int
 ) -> None:
     import h5py
 
@@ -102,7 +103,7 @@ def _write_hdf5(
             file.create_dataset(str(number), data=array)
 
 
-def _merge_hdf5(parts: List[Path], path: Path) -> None:
+def _merge_hdf5(parts: list[Path], path: Path) -> None:
     import h5py
 
     with h5py.File(path, "w") as file:
@@ -113,7 +114,7 @@ def _merge_hdf5(parts: List[Path], path: Path) -> None:
 
 
 def _write_parquet(
-    path: Path, sentences: Sentences, layers: List[np.ndarray], first: int
+    path: Path, sentences: Sentences, layers: list[np.ndarray], first: int
 ) -> None:
     import pyarrow as pa
     from pyarrow import parquet
@@ -131,7 +132,7 @@ def _write_parquet(
     parquet.write_table(pa.table(columns), path)
 
 
-def _merge_parquet(parts: List[Path], path: Path) -> None:
+def _merge_parquet(parts: list[Path], path: Path) -> None:
     from pyarrow import parquet
 
     with parquet.ParquetWriter(path, parquet.read_schema(parts[0])) as writer:

@@ -1,9 +1,9 @@
 """What the readers of all kinds of gold data share."""
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Iterable, Iterator, List, Optional, Set, Tuple
 
 import spacy
 from spacy.language import Language
@@ -17,7 +17,7 @@ class DataError(ValueError):
     """Data that cannot be used. The message is one sentence that names the file and,
     where there is one, the line."""
 
-    def __init__(self, path: Path, line: Optional[int], what: str) -> None:
+    def __init__(self, path: Path, line: int | None, what: str) -> None:
         super().__init__(f"{path}{'' if line is None else f':{line}'}: {what}")
 
 
@@ -26,16 +26,16 @@ class Reading:
     """What readers need, and what they leave behind.
 
     nlp (Language): Its tokenizer is for raw texts.
-    spans_key (Optional[str]): Where docs get their entities a second time, with those
+    spans_key (str | None): Where docs get their entities a second time, with those
         that overlap.
     notes (Counter[str]): How often something was changed, by a sentence that says so.
-    labels (Set[str]): Of texts that have one label each.
+    labels (set[str]): Of texts that have one label each.
     """
 
     nlp: Language
-    spans_key: Optional[str] = None
+    spans_key: str | None = None
     notes: "Counter[str]" = field(default_factory=Counter)
-    labels: Set[str] = field(default_factory=set)
+    labels: set[str] = field(default_factory=set)
 
     def set_entities(self, doc: Doc, spans: Iterable[Span]) -> None:
         """Entities cannot overlap: the longest are kept."""
@@ -49,8 +49,8 @@ class Reading:
             doc.spans[self.spans_key] = distinct
 
 
-def load_language(lang: str) -> Tuple[Language, Optional[str]]:
-    """RETURNS (Tuple[Language, Optional[str]]): With the language's own tokenizer, or,
+def load_language(lang: str) -> tuple[Language, str | None]:
+    """RETURNS (tuple[Language, str | None]): With the language's own tokenizer, or,
     where that lacks what it is built on, with the rule tokenizer and a sentence to say
     so."""
     try:
@@ -71,7 +71,7 @@ def load_language(lang: str) -> Tuple[Language, Optional[str]]:
     return nlp, None
 
 
-def read_lines(path: Path) -> List[str]:
+def read_lines(path: Path) -> list[str]:
     data = path.read_bytes()
     try:
         text = data.decode("utf-8-sig")
@@ -81,9 +81,9 @@ def read_lines(path: Path) -> List[str]:
     return [line.rstrip("\r") for line in text.split("\n")]
 
 
-def read_blocks(path: Path) -> Iterator[List[Tuple[int, str]]]:
-    """YIELDS (List[Tuple[int, str]]): Lines up to a blank one, with their numbers."""
-    block: List[Tuple[int, str]] = []
+def read_blocks(path: Path) -> Iterator[list[tuple[int, str]]]:
+    """YIELDS (list[tuple[int, str]]): Lines up to a blank one, with their numbers."""
+    block: list[tuple[int, str]] = []
     for number, line in enumerate(read_lines(path), start=1):
         if line.strip():
             block.append((number, line))

@@ -3,8 +3,8 @@ circle for a tree, and put right where it would misread: a lemma or tag that is 
 a range of words that do not spell what is written."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator, List, Tuple
 
 from spacy.tokens import Doc
 from spacy.training.converters.conllu_to_docs import conllu_sentence_to_doc
@@ -15,7 +15,7 @@ N_COLUMNS = 10
 ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC = range(N_COLUMNS)
 ENTITY = r"^((?:name|NE)=)([BILU])-(.+)$"  # its groups are those spaCy looks for
 FEATURES = re.compile(r"_|[^=|]+=[^=|]+(\|[^=|]+=[^=|]+)*")
-Row = List[str]
+Row = list[str]
 
 
 def read_conllu(path: Path, reading: Reading) -> Iterator[Doc]:
@@ -53,7 +53,7 @@ def read_conllu(path: Path, reading: Reading) -> Iterator[Doc]:
         yield doc
 
 
-def _read_rows(path: Path, block: List[Tuple[int, str]]) -> List[Row]:
+def _read_rows(path: Path, block: list[tuple[int, str]]) -> list[Row]:
     """A sentence as spaCy's converter should see it."""
     rows = [_read_columns(path, number, line) for number, line in block]
     words = [row for row in rows if row[ID].isdecimal()]
@@ -102,9 +102,9 @@ def _read_columns(path: Path, number: int, line: str) -> Row:
     return row
 
 
-def _check_tree(path: Path, start: int, numbers: List[int], words: List[Row]) -> None:
+def _check_tree(path: Path, start: int, numbers: list[int], words: list[Row]) -> None:
     """start (int): The line on which the sentence begins.
-    numbers (List[int]): Those of its words."""
+    numbers (list[int]): Those of its words."""
     for i, (number, row) in enumerate(zip(numbers, words), start=1):
         if int(row[ID]) != i:
             raise DataError(path, number, f"found ID {row[ID]}, expected {i}")

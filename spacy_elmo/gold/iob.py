@@ -3,8 +3,8 @@ blank lines. spaCy's own converter of these puts the tag "-" on words that have 
 and joins sentences whose blank line has a tab in it."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator, List, Optional, Union
 
 from spacy.tokens import Doc
 from spacy.training import biluo_tags_to_spans, iob_to_biluo
@@ -21,9 +21,9 @@ def read_tagged(path: Path, reading: Reading) -> Iterator[Doc]:
 
     YIELDS (Doc): A sentence.
     """
-    expected: Optional[int] = None  # columns, as in the first line
+    expected: int | None = None  # columns, as in the first line
     for block in read_blocks(path):
-        rows: List[List[str]] = []
+        rows: list[list[str]] = []
         for number, line in block:
             row = line.split("\t") if "\t" in line else line.split(" ")
             row = [column.strip() for column in row]
@@ -41,9 +41,9 @@ def read_tagged(path: Path, reading: Reading) -> Iterator[Doc]:
             yield _make_doc(rows, reading)
 
 
-def _make_doc(rows: List[List[str]], reading: Reading) -> Doc:
+def _make_doc(rows: list[list[str]], reading: Reading) -> Doc:
     words = [row[0] for row in rows]
-    starts: List[Union[bool, int, None]] = [i == 0 for i in range(len(rows))]
+    starts: list[bool | int | None] = [i == 0 for i in range(len(rows))]
     tags = [BILUO.get(row[-1][0], row[-1][0]) + row[-1][1:] for row in rows]
     doc = Doc(
         reading.nlp.vocab,

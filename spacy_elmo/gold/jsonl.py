@@ -1,7 +1,8 @@
 """A text a line, as JSON, with entities as spans of characters, or categories."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any
 
 import srsly
 from spacy.language import Language
@@ -11,7 +12,7 @@ from spacy.util import get_words_and_spaces
 from .base import DataError, Reading, read_lines
 
 SPANS = ("spans", "entities", "ents")
-Record = Dict[str, Any]
+Record = dict[str, Any]
 
 
 def read_jsonl(path: Path, reading: Reading) -> Iterator[Doc]:
@@ -102,8 +103,8 @@ def _make_span(doc: Doc, item: Any, reading: Reading) -> Span:
     return span
 
 
-def _read_span(item: Any) -> Tuple[int, int, str]:
-    values: List[Any] = (
+def _read_span(item: Any) -> tuple[int, int, str]:
+    values: list[Any] = (
         [item.get(key) for key in ("start", "end", "label")]
         if isinstance(item, dict)
         else item

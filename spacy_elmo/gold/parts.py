@@ -1,8 +1,9 @@
 """Which files of a folder are for training, development and test."""
 
 import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional
+from typing import NamedTuple
 
 from spacy.tokens import Doc, DocBin
 
@@ -11,17 +12,17 @@ from .conllu import read_conllu
 from .iob import read_tagged
 from .jsonl import read_jsonl
 
-Parts = Dict[str, List[Path]]
+Parts = dict[str, list[Path]]
 
 
 class Format(NamedTuple):
-    """read: A file to docs. sentences (Optional[int]): If these are sentences, how many
+    """read: A file to docs. sentences (int | None): If these are sentences, how many
     make a doc to train on by default. Where sentences begin is learned from several in
     a row, but lines of tags are often of texts that have nothing to do with each other.
     raw (bool): Whether it needs a tokenizer."""
 
     read: Callable[[Path, Reading], Iterator[Doc]]
-    sentences: Optional[int] = None
+    sentences: int | None = None
     raw: bool = False
 
 
@@ -91,7 +92,7 @@ def find_parts(source: Path) -> Parts:
     return parts
 
 
-def parts_in_name(stem: str) -> List[str]:
+def parts_in_name(stem: str) -> list[str]:
     return [
         part
         for part, pattern in NAMES.items()

@@ -1,9 +1,10 @@
 """Gold data in, what `spacy train` reads out."""
 
 from collections import Counter
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import NamedTuple
 
 from spacy.tokens import Doc, DocBin
 
@@ -18,7 +19,7 @@ class Counts(NamedTuple):
     those of entities and the categories that hold."""
 
     docs: int
-    sentences: Optional[int]
+    sentences: int | None
     words: int
     tags: "Counter[str]"
     entities: int
@@ -26,8 +27,8 @@ class Counts(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    counts: Dict[str, Counts]
-    notes: List[str]
+    counts: dict[str, Counts]
+    notes: list[str]
 
 
 def prepare(
@@ -35,16 +36,16 @@ def prepare(
     output: Path,
     *,
     lang: str = "xx",
-    sentences: Optional[int] = None,
-    limit: Optional[int] = None,
-    spans_key: Optional[str] = None,
+    sentences: int | None = None,
+    limit: int | None = None,
+    spans_key: str | None = None,
 ) -> Prepared:
     """Write output/train.spacy, dev.spacy and, if there are such files, test.spacy.
 
     parts (Parts): Files by "train", "dev", "test".
-    sentences (Optional[int]): How many make a doc; by default, what suits the format.
-    limit (Optional[int]): How many sentences, or texts, are read for training.
-    spans_key (Optional[str]): Where entities are stored as spans as well.
+    sentences (int | None): How many make a doc; by default, what suits the format.
+    limit (int | None): How many sentences, or texts, are read for training.
+    spans_key (str | None): Where entities are stored as spans as well.
     RETURNS (Prepared): What was read, and sentences on what was changed.
     """
     if not parts.get("train"):
@@ -85,9 +86,9 @@ def prepare(
 
 
 def _read_part(
-    paths: List[Path], reading: Reading, sentences: Optional[int], limit: Optional[int]
-) -> List[Doc]:
-    docs: List[Doc] = []
+    paths: list[Path], reading: Reading, sentences: int | None, limit: int | None
+) -> list[Doc]:
+    docs: list[Doc] = []
     n_read = 0
     for path in paths:
         format_ = format_of(path)
@@ -103,12 +104,12 @@ def _read_part(
     return docs
 
 
-def _group(docs: List[Doc], size: int) -> Iterator[Doc]:
+def _group(docs: list[Doc], size: int) -> Iterator[Doc]:
     for start in range(0, len(docs), size):
         yield Doc.from_docs(docs[start : start + size])
 
 
-def _split(docs: List[Doc], path: Path) -> Tuple[List[Doc], List[Doc]]:
+def _split(docs: list[Doc], path: Path) -> tuple[list[Doc], list[Doc]]:
     if len(docs) < 2:
         what = (
             "a single document cannot be parted into train and dev; give more, or "
@@ -120,7 +121,7 @@ def _split(docs: List[Doc], path: Path) -> Tuple[List[Doc], List[Doc]]:
     return [doc for doc in docs if id(doc) not in chosen], dev
 
 
-def count(docs: List[Doc]) -> Counts:
+def count(docs: list[Doc]) -> Counts:
     known = all(doc.has_annotation("SENT_START") for doc in docs)
     labels: Counter[str] = Counter()
     for doc in docs:

@@ -1,6 +1,6 @@
 """What configs can name. All are registered in setup.cfg."""
 
-from typing import List, Literal, Optional
+from typing import Literal
 
 from spacy.tokens import Doc
 from thinc.api import Model, chain
@@ -20,7 +20,7 @@ def build_elmo_model_v1() -> ElmoModelT:
 
 
 def build_elmo_layers_v1(
-    bilm: Optional[str] = None,
+    bilm: str | None = None,
     frozen: bool = True,
     segments: Literal["auto", "sentences", "punctuation", "windows"] = "auto",
     window: int = 256,
@@ -45,10 +45,10 @@ def build_elmo_listener_v1(upstream: str = "*") -> ElmoModelT:
 
 def build_elmo_mix_v1(
     layer_norm: bool = False,
-    dropout: Optional[float] = None,
+    dropout: float | None = None,
     l2: float = 0.0,
-    fixed: Optional[List[float]] = None,
-    init_weights: Optional[List[float]] = None,
+    fixed: list[float] | None = None,
+    init_weights: list[float] | None = None,
     init_gamma: float = 1.0,
 ) -> MixModelT:
     """Layers to ELMo_k = gamma * sum_j s_j h(k,j). The arguments are ElmoMix's."""
@@ -63,12 +63,12 @@ def build_elmo_mix_v1(
 
 
 def build_tok2vec_with_elmo_v1(
-    embed: Model[List[Doc], List[Floats2d]],
-    encode: Model[List[Floats2d], List[Floats2d]],
+    embed: Model[list[Doc], list[Floats2d]],
+    encode: Model[list[Floats2d], list[Floats2d]],
     elmo: Model,
     mix: Model,
     where: Literal["input", "output", "both"] = "input",
-    output_mix: Optional[Model] = None,
+    output_mix: Model | None = None,
 ) -> Tok2VecModelT:
     """[x_k ; ELMo_k] as a tok2vec. The arguments are Tok2VecWithElmo's."""
     return Tok2VecWithElmo(embed, encode, elmo, mix, where, output_mix)

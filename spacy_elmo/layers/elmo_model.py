@@ -1,6 +1,7 @@
 """Docs to layers: the Thinc model around the biLM."""
 
-from typing import Any, List, Optional, Sequence, Tuple
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 from spacy.tokens import Doc
@@ -17,11 +18,11 @@ from .shim import BiLMShim
 from .types import ElmoModelT, Layers, LayersBackprop
 
 
-def ElmoModel(source: Optional[str], settings: Settings) -> ElmoModelT:
+def ElmoModel(source: str | None, settings: Settings) -> ElmoModelT:
     """A model that reads docs and gives all layers of every token, zeros for
     whitespace. Its weights are read from the source when they are first needed.
 
-    source (Optional[str]): What load_bilm takes; None for the bundled biLM of the
+    source (str | None): What load_bilm takes; None for the bundled biLM of the
         language.
     settings (Settings): How docs are read.
     """
@@ -64,8 +65,8 @@ def init(model: ElmoModelT, X: Any = None, Y: Any = None) -> None:
 
 
 def forward(
-    model: ElmoModelT, docs: List[Doc], is_train: bool
-) -> Tuple[Layers, LayersBackprop]:
+    model: ElmoModelT, docs: list[Doc], is_train: bool
+) -> tuple[Layers, LayersBackprop]:
     settings = get_settings(model)
     if settings.frozen or not is_train:
         layers = read_layers(model, [read_doc(doc, settings) for doc in docs])
@@ -74,21 +75,21 @@ def forward(
 
 
 def begin_layers(
-    model: ElmoModelT, docs: List[Doc], settings: Settings
-) -> Tuple[Layers, LayersBackprop]:
+    model: ElmoModelT, docs: list[Doc], settings: Settings
+) -> tuple[Layers, LayersBackprop]:
     """The layers of docs to learn from, and a callback that takes their gradients."""
     readings = [read_doc(doc, settings) for doc in docs]
     data, bp_layers = get_shim(model).begin_layers(model.ops, readings, settings)
 
-    def backprop(gradients: Any) -> List[Doc]:
+    def backprop(gradients: Any) -> list[Doc]:
         bp_layers(gradients)
         return []
 
     return Layers(data, frozen=False), backprop
 
 
-def read_layers(model: ElmoModelT, readings: Sequence[Reading]) -> List[Tensor]:
-    """RETURNS (List[Tensor]): For each doc (n_tokens, n_layers + 1, width), without
+def read_layers(model: ElmoModelT, readings: Sequence[Reading]) -> list[Tensor]:
+    """RETURNS (list[Tensor]): For each doc (n_tokens, n_layers + 1, width), without
     gradients, each with memory of its own."""
     outputs = [new_layers(model, reading) for reading in readings]
 
@@ -105,7 +106,7 @@ def read_vectors(
     shares: Sequence[float],
     *,
     keep_layers: bool,
-) -> Tuple[List[Tensor], List[Optional[Tensor]]]:
+) -> tuple[list[Tensor], list[Tensor | None]]:
     """Mix layers as they are computed, so that they need not all be in memory.
 
     shares (Sequence[float]): Of each layer in the vectors.
@@ -117,7 +118,7 @@ def read_vectors(
         torch.zeros(reading.n_tokens, bilm.config.width, device=bilm.device)
         for reading in readings
     ]
-    kept: List[Optional[Tensor]] = [
+    kept: list[Tensor | None] = [
         new_layers(model, reading) if keep_layers else None for reading in readings
     ]
 
@@ -141,5 +142,5 @@ def new_layers(model: ElmoModelT, reading: Reading) -> Tensor:
     return torch.zeros(shape, device=device)
 
 
-def no_backprop(gradients: Any) -> List[Doc]:
+def no_backprop(gradients: Any) -> list[Doc]:
     return []

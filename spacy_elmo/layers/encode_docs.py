@@ -1,6 +1,7 @@
 """A biLM reads docs."""
 
-from typing import Callable, Iterator, List, NamedTuple, Optional, Sequence, Union
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ from .settings import Settings
 # Sorting pays up to here; beyond it, only the memory would grow.
 MAX_CALL_TOKENS = 2**16
 
-Rows = Union[slice, Tensor]
+Rows = slice | Tensor
 
 
 class Piece(NamedTuple):
@@ -24,7 +25,7 @@ class Piece(NamedTuple):
     and the numbers of those words' tokens, (n_kept,)."""
 
     doc: int
-    words: List[str]
+    words: list[str]
     keep: slice
     tokens: np.ndarray
 
@@ -44,7 +45,7 @@ def read_docs(
     state = _first_state(bilm, readings, settings)
     for pieces in _calls(readings, settings):
 
-        def finish(row: int, layers: Tensor, pieces: List[Piece] = pieces) -> None:
+        def finish(row: int, layers: Tensor, pieces: list[Piece] = pieces) -> None:
             piece = pieces[row]
             if len(piece.tokens):
                 take(piece.doc, _rows(piece.tokens, layers), layers[piece.keep])
@@ -63,11 +64,11 @@ def read_docs(
 
 def read_docs_with_gradient(
     bilm: BiLM, readings: Sequence[Reading], settings: Settings
-) -> List[Tensor]:
+) -> list[Tensor]:
     """The differentiable function. States carried from segment to segment carry no
     gradient.
 
-    RETURNS (List[Tensor]): For each doc (n_tokens, n_layers + 1, width).
+    RETURNS (list[Tensor]): For each doc (n_tokens, n_layers + 1, width).
     """
     state = _first_state(bilm, readings, settings)
     n_layers, width = bilm.config.lstm.n_layers + 1, bilm.config.width
@@ -98,8 +99,8 @@ def read_docs_with_gradient(
     return list(found.split([reading.n_tokens for reading in readings]))
 
 
-def read_surprisal(bilm: BiLM, readings: Sequence[Reading]) -> List[np.ndarray]:
-    """RETURNS (List[np.ndarray]): For each doc (n_tokens, 2): the bits of each word
+def read_surprisal(bilm: BiLM, readings: Sequence[Reading]) -> list[np.ndarray]:
+    """RETURNS (list[np.ndarray]): For each doc (n_tokens, 2): the bits of each word
     given the words before it and given those after it; 0 for whitespace."""
     pieces = [p for n, reading in enumerate(readings) for p in _pieces(n, reading)]
     out = [np.zeros((reading.n_tokens, 2), dtype=np.float32) for reading in readings]
@@ -110,13 +111,13 @@ def read_surprisal(bilm: BiLM, readings: Sequence[Reading]) -> List[np.ndarray]:
 
 def _first_state(
     bilm: BiLM, readings: Sequence[Reading], settings: Settings
-) -> Optional[State]:
+) -> State | None:
     if not settings.stateful:
         return None
     return State.zeros(bilm.config.lstm, len(readings), bilm.weight)
 
 
-def _calls(readings: Sequence[Reading], settings: Settings) -> Iterator[List[Piece]]:
+def _calls(readings: Sequence[Reading], settings: Settings) -> Iterator[list[Piece]]:
     """Group the segments of all docs into calls: as many as fit, but one of a doc at a
     time where each has to wait for the one before it."""
     queues = [_pieces(number, reading) for number, reading in enumerate(readings)]
@@ -129,8 +130,8 @@ def _calls(readings: Sequence[Reading], settings: Settings) -> Iterator[List[Pie
         queues = [queue for piece, queue in heads if piece is not None]
 
 
-def _filled(pieces: Iterator[Piece]) -> Iterator[List[Piece]]:
-    call: List[Piece] = []
+def _filled(pieces: Iterator[Piece]) -> Iterator[list[Piece]]:
+    call: list[Piece] = []
     n_tokens = 0
     for piece in pieces:
         call.append(piece)

@@ -1,7 +1,7 @@
 """A stand-in, in the model of a downstream component, for the shared `elmo`, and what
 takes its place in nlp.replace_listeners."""
 
-from typing import Any, Dict, List, Optional, Protocol, Tuple
+from typing import Any, Protocol
 
 from spacy.tokens import Doc
 from thinc.api import Model
@@ -14,16 +14,16 @@ from .types import ElmoModelT, Layers, LayersBackprop
 class Upstream(Protocol):
     """What a listener asks of the component it listens to."""
 
-    def sizes(self) -> Tuple[int, int]: ...
+    def sizes(self) -> tuple[int, int]: ...
 
     def settled(self) -> Settings: ...
 
     def listen(
-        self, docs: List[Doc], is_train: bool
-    ) -> Tuple[Layers, LayersBackprop]: ...
+        self, docs: list[Doc], is_train: bool
+    ) -> tuple[Layers, LayersBackprop]: ...
 
 
-class ElmoListener(Model[List[Doc], Layers]):
+class ElmoListener(Model[list[Doc], Layers]):
     """Gives a downstream component the layers of the `elmo` component before it.
 
     upstream (str): The name of that component; "*" for any.
@@ -34,7 +34,7 @@ class ElmoListener(Model[List[Doc], Layers]):
             "elmo-listener", forward, init=init, dims={"nO": None, "nL": None}
         )
         self.upstream_name = upstream
-        self.upstream: Optional[Upstream] = None
+        self.upstream: Upstream | None = None
 
     def get_upstream(self) -> Upstream:
         if self.upstream is None:
@@ -55,8 +55,8 @@ def init(model: ElmoListener, X: Any = None, Y: Any = None) -> None:
 
 
 def forward(
-    model: ElmoListener, docs: List[Doc], is_train: bool
-) -> Tuple[Layers, LayersBackprop]:
+    model: ElmoListener, docs: list[Doc], is_train: bool
+) -> tuple[Layers, LayersBackprop]:
     return model.get_upstream().listen(docs, is_train)
 
 
@@ -79,8 +79,8 @@ class Replacement:
         model.attrs[self.CFG] = self
         model.attrs[self.MODEL] = replace_listener
 
-    def __call__(self, elmo: Any, tok2vec: Any) -> Dict[str, Any]:
-        """RETURNS (Dict[str, Any]): The config of what takes a listener's place."""
+    def __call__(self, elmo: Any, tok2vec: Any) -> dict[str, Any]:
+        """RETURNS (dict[str, Any]): The config of what takes a listener's place."""
         settings = self.upstream.settled().to_dict()
         name = "spacy-elmo.ElmoLayers.v1"
         return {"@architectures": name, "bilm": None, **settings}

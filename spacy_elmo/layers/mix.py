@@ -1,7 +1,8 @@
 """ELMo_k = gamma * sum_j s_j h(k,j), with s = softmax(w): layers to vectors."""
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple
+from typing import Any
 
 import numpy as np
 from spacy.language import Language
@@ -19,32 +20,32 @@ class MixOptions:
     """The arguments of ElmoMix that are needed later."""
 
     layer_norm: bool
-    dropout: Optional[float]
+    dropout: float | None
     l2: float
-    fixed: Optional[List[float]]
-    init_weights: Optional[List[float]]
+    fixed: list[float] | None
+    init_weights: list[float] | None
     init_gamma: float
 
 
 def ElmoMix(
     *,
     layer_norm: bool = False,
-    dropout: Optional[float] = None,
+    dropout: float | None = None,
     l2: float = 0.0,
-    fixed: Optional[List[float]] = None,
-    init_weights: Optional[List[float]] = None,
+    fixed: list[float] | None = None,
+    init_weights: list[float] | None = None,
     init_gamma: float = 1.0,
 ) -> MixModelT:
     """Mix layers with weights that the task learns.
 
     layer_norm (bool): Bring each layer's vector of each token to mean 0 and variance 1
         first.
-    dropout (Optional[float]): Dropout of the result in training; None follows the
+    dropout (float | None): Dropout of the result in training; None follows the
         training's own rate.
     l2 (float): The paper's lambda: l2 * |w|^2 is added to the loss of each batch.
-    fixed (Optional[List[float]]): The s_j themselves, which then are not learned; gamma
+    fixed (list[float] | None): The s_j themselves, which then are not learned; gamma
         still is.
-    init_weights (Optional[List[float]]): The w_j to start from; zeros, a plain mean, by
+    init_weights (list[float] | None): The w_j to start from; zeros, a plain mean, by
         default.
     init_gamma (float): The gamma to start from.
     """
@@ -70,14 +71,14 @@ def ElmoMix(
     return model
 
 
-def get_mix(model: MixModelT) -> Tuple[List[float], float]:
-    """RETURNS (Tuple[List[float], float]): The s_j and gamma."""
+def get_mix(model: MixModelT) -> tuple[list[float], float]:
+    """RETURNS (tuple[list[float], float]): The s_j and gamma."""
     ops = model.ops
     s = ops.to_numpy(_shares(model)).tolist()
     return s, float(ops.to_numpy(model.get_param("gamma"))[0])
 
 
-def init(model: MixModelT, X: Optional[Layers] = None, Y: Any = None) -> None:
+def init(model: MixModelT, X: Layers | None = None, Y: Any = None) -> None:
     if X is not None and X.data:
         set_dims(model, X.data[0].shape[1], X.data[0].shape[2])
     n_layers = model.get_dim("nL")
@@ -103,7 +104,7 @@ def set_dims(model: MixModelT, n_layers: int, width: int) -> None:
 
 def forward(
     model: MixModelT, layers: Layers, is_train: bool
-) -> Tuple[List[Floats2d], Callable[[List[Floats2d]], Optional[List[Floats3d]]]]:
+) -> tuple[list[Floats2d], Callable[[list[Floats2d]], list[Floats3d] | None]]:
     ops = model.ops
     options: MixOptions = model.attrs["mix"]
     s, gamma = _shares(model), model.get_param("gamma")
@@ -121,7 +122,7 @@ def forward(
     if mask is not None:
         output *= mask
 
-    def backprop(gradients: List[Floats2d]) -> Optional[List[Floats3d]]:
+    def backprop(gradients: list[Floats2d]) -> list[Floats3d] | None:
         d_output = ops.xp.concatenate(gradients)
         if mask is not None:
             d_output = d_output * mask
@@ -174,7 +175,7 @@ def _backprop_normalized(ops: Ops, h: Any, d: Any) -> Any:
     return d * scale
 
 
-def _split(array: Any, lengths: Sequence[int]) -> List[Any]:
+def _split(array: Any, lengths: Sequence[int]) -> list[Any]:
     ends = np.cumsum(lengths)
     return [array[end - n : end] for n, end in zip(lengths, ends.tolist())]
 
@@ -183,7 +184,7 @@ def _no_backprop(gradients: Any) -> None:
     return None
 
 
-def find_mixes(nlp: Language) -> Iterator[Tuple[str, List[float], float]]:
+def find_mixes(nlp: Language) -> Iterator[tuple[str, list[float], float]]:
     """YIELDS: The name of a task, its s_j and its gamma, for each mix of a pipeline. A
     component with ELMo in two places has two."""
     for name, pipe in nlp.components:

@@ -1,7 +1,6 @@
 """From docs to the sentences a biLM sees, and back."""
 
 from hashlib import blake2b
-from typing import List, Optional
 
 import numpy as np
 from spacy.attrs import IS_SPACE, ORTH, SENT_START
@@ -35,8 +34,8 @@ class Reading:
         return key.digest()
 
     @property
-    def segments(self) -> List[List[str]]:
-        """RETURNS (List[List[str]]): The words of each segment."""
+    def segments(self) -> list[list[str]]:
+        """RETURNS (list[list[str]]): The words of each segment."""
         words = [token.text for token in self.doc]
         if len(self.tokens) < len(words):
             words = [words[i] for i in self.tokens]
@@ -59,7 +58,7 @@ def read_doc(doc: Doc, settings: Settings) -> Reading:
                 "'senter', or choose segments = 'auto'"
             )
     overlap = 0 if settings.stateful else settings.overlap
-    rows: List[np.ndarray] = []
+    rows: list[np.ndarray] = []
     for begin, end in zip(begins, [*begins[1:], n_words]):
         if begin < end:
             rows.append(begin + windows(end - begin, settings.window, overlap))
@@ -67,23 +66,23 @@ def read_doc(doc: Doc, settings: Settings) -> Reading:
     return Reading(doc, bounds.astype(np.int32), settings.stateful)
 
 
-def reread_doc(doc: Doc, bounds: np.ndarray, stateful: bool) -> Optional[Reading]:
+def reread_doc(doc: Doc, bounds: np.ndarray, stateful: bool) -> Reading | None:
     """Read a doc as it was read before. RETURNS: None if it is no longer the same."""
     reading = Reading(doc, np.array(bounds, dtype=np.int32), stateful)
     n_words = reading.bounds[-1, 1] if len(reading.bounds) else 0
     return reading if len(reading.tokens) == n_words else None
 
 
-def _sentences(doc: Doc) -> List[int]:
-    """RETURNS (List[int]): Where sentences begin, counted in words."""
+def _sentences(doc: Doc) -> list[int]:
+    """RETURNS (list[int]): Where sentences begin, counted in words."""
     starts = np.flatnonzero(doc.to_array(SENT_START).astype(np.int64) == 1)
     if "sents" in doc.user_hooks:
         starts = np.array([sentence.start for sentence in doc.sents], dtype=np.int64)
     return _in_words(doc, starts)
 
 
-def _in_words(doc: Doc, starts: np.ndarray) -> List[int]:
-    """RETURNS (List[int]): The first token, and these, counted in words."""
+def _in_words(doc: Doc, starts: np.ndarray) -> list[int]:
+    """RETURNS (list[int]): The first token, and these, counted in words."""
     if not len(doc):
         return [0]
     is_word = doc.to_array(IS_SPACE) == 0

@@ -1,7 +1,7 @@
 """How docs are read, checked once."""
 
 from dataclasses import asdict, dataclass
-from typing import Any, Dict, Optional
+from typing import Any
 
 SEGMENTS = ("auto", "sentences", "punctuation", "windows")
 STORE_LAYERS = ("device", "cpu", "none")
@@ -49,7 +49,7 @@ class Settings:
                 f"max_batch_tokens is {self.max_batch_tokens}; expected 1 or more"
             )
 
-    def to_dict(self) -> Dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
@@ -64,7 +64,7 @@ class Storage:
     cache_layers (str): With a frozen biLM, remember the layers of texts: in "training",
         which reads the same docs in each epoch, "always", or never ("none").
     cache_memory_mb (int): What comes after that many megabytes goes to disk.
-    cache_folder (Optional[str]): Keep all of the cache in a folder, for later runs; by
+    cache_folder (str | None): Keep all of the cache in a folder, for later runs; by
         default it ends with the process.
     """
 
@@ -72,7 +72,7 @@ class Storage:
     store_dtype: str = "float32"
     cache_layers: str = "training"
     cache_memory_mb: int = 2048
-    cache_folder: Optional[str] = None
+    cache_folder: str | None = None
 
     def __post_init__(self) -> None:
         for name, expected in (
@@ -89,5 +89,5 @@ class Storage:
                 f"cache_memory_mb is {self.cache_memory_mb}; expected 0 or more"
             )
 
-    def to_dict(self) -> Dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -3,7 +3,8 @@
 import contextlib
 import copy
 import uuid
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import srsly
 import torch
@@ -24,18 +25,18 @@ from .settings import Settings
 class BiLMShim(Shim):
     """Holds a biLM for a Thinc model.
 
-    source (Optional[str]): Where to load the biLM from when it is first needed; None
+    source (str | None): Where to load the biLM from when it is first needed; None
         for the bundled one of the language. Not looked at if weights come from bytes.
     frozen (bool): Never update the weights.
-    lang (Optional[str]): Of the texts; None for not known yet.
+    lang (str | None): Of the texts; None for not known yet.
     keep_softmax (bool): Keep the output layer, which only probabilities need.
     """
 
-    def __init__(self, source: Optional[str] = None, *, frozen: bool = True) -> None:
+    def __init__(self, source: str | None = None, *, frozen: bool = True) -> None:
         super().__init__(None)
         self.source = source
         self.frozen = frozen
-        self.lang: Optional[str] = None
+        self.lang: str | None = None
         self.keep_softmax = False
         self._fingerprint = ""
         self._updated = False
@@ -48,8 +49,8 @@ class BiLMShim(Shim):
         return self._model
 
     @property
-    def sizes(self) -> Tuple[int, int]:
-        """RETURNS (Tuple[int, int]): Layers, the token vectors included, and width."""
+    def sizes(self) -> tuple[int, int]:
+        """RETURNS (tuple[int, int]): Layers, the token vectors included, and width."""
         return self.bilm.config.lstm.n_layers + 1, self.bilm.config.width
 
     @property
@@ -59,7 +60,7 @@ class BiLMShim(Shim):
         _ = self.bilm  # loaded now if it is not yet
         return self._fingerprint
 
-    def load(self, source: Optional[str]) -> None:
+    def load(self, source: str | None) -> None:
         """Take weights from a source, at once. None takes what the shim was made
         for, or keeps what came from bytes."""
         if source is not None:
@@ -79,11 +80,11 @@ class BiLMShim(Shim):
 
     def begin_layers(
         self, ops: Ops, readings: Sequence[Reading], settings: Settings
-    ) -> Tuple[List[Floats3d], Callable[[List[Floats3d]], None]]:
+    ) -> tuple[list[Floats3d], Callable[[list[Floats3d]], None]]:
         """RETURNS: The layers of docs and a callback that takes their gradients."""
         outputs = read_docs_with_gradient(self.bilm, readings, settings)
 
-        def backprop(gradients: List[Floats3d]) -> None:
+        def backprop(gradients: list[Floats3d]) -> None:
             # A batch of nothing but whitespace depends on no weight.
             if any(output.requires_grad for output in outputs):
                 torch.autograd.backward(
@@ -106,7 +107,7 @@ class BiLMShim(Shim):
         self._weights_changed()
 
     @contextlib.contextmanager
-    def use_params(self, params: Dict[Any, Any]) -> Iterator[None]:
+    def use_params(self, params: dict[Any, Any]) -> Iterator[None]:
         """Averaged weights of an optimizer, for the time of the block."""
         weights = [] if self._model is None else self._weights()
         given = [(key, weight) for key, weight in weights if key in params]
@@ -124,7 +125,7 @@ class BiLMShim(Shim):
                 weight.data = data
             self._weights_changed()
 
-    def _weights(self) -> List[Tuple[Tuple[int, str], torch.nn.Parameter]]:
+    def _weights(self) -> list[tuple[tuple[int, str], torch.nn.Parameter]]:
         # Thinc counts models and shims apart but keeps their weights in one table: a
         # prefix keeps ours from meeting a layer's "W" or "b".
         named = self.bilm.named_parameters()

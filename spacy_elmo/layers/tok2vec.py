@@ -1,6 +1,7 @@
 """[x_k ; ELMo_k]: any embedding and encoding layers of spaCy with ELMo beside them."""
 
-from typing import Any, Callable, List, Optional, Tuple
+from collections.abc import Callable
+from typing import Any
 
 from spacy.tokens import Doc
 from thinc.api import Maxout, Model, Ops, with_array
@@ -14,23 +15,23 @@ PLACES = ("input", "output", "both")
 
 def Tok2VecWithElmo(
     embed: Tok2VecModelT,
-    encode: Model[List[Floats2d], List[Floats2d]],
+    encode: Model[list[Floats2d], list[Floats2d]],
     elmo: ElmoModelT,
     mix: MixModelT,
     where: str = "input",
-    output_mix: Optional[MixModelT] = None,
+    output_mix: MixModelT | None = None,
 ) -> Tok2VecModelT:
     """A tok2vec of spaCy's kind with ELMo in it.
 
-    embed (Model[List[Doc], List[Floats2d]]): x_k of each token.
-    encode (Model[List[Floats2d], List[Floats2d]]): What makes them contextual: whatever
+    embed (Model[list[Doc], list[Floats2d]]): x_k of each token.
+    encode (Model[list[Floats2d], list[Floats2d]]): What makes them contextual: whatever
         spacy.Tok2Vec.v2 takes.
-    elmo (Model[List[Doc], Layers]): An ElmoListener, or a biLM of its own (ElmoLayers).
-    mix (Model[Layers, List[Floats2d]]): An ElmoMix.
+    elmo (Model[list[Doc], Layers]): An ElmoListener, or a biLM of its own (ElmoLayers).
+    mix (Model[Layers, list[Floats2d]]): An ElmoMix.
     where (str): "input": encode reads [x_k ; ELMo_k], through a maxout layer that
         brings it to the width encode has. "output": the result is [encode(x)_k ;
         ELMo_k]. "both": both, each with weights of its own.
-    output_mix (Optional[Model]): With "both", the mix at the output; a copy of `mix` by
+    output_mix (Model | None): With "both", the mix at the output; a copy of `mix` by
         default.
     """
     if where not in PLACES:
@@ -43,7 +44,7 @@ def Tok2VecWithElmo(
     at_output = mix if where == "output" else None
     if where == "both":
         at_output = output_mix or mix.copy()
-    refs: List[Tuple[str, Optional[Model]]] = [
+    refs: list[tuple[str, Model | None]] = [
         ("embed", embed),
         ("elmo", elmo),
         ("input_mix", at_input),
@@ -65,7 +66,7 @@ def Tok2VecWithElmo(
     return model
 
 
-def _of_lists(encode: Model) -> Model[List[Floats2d], List[Floats2d]]:
+def _of_lists(encode: Model) -> Model[list[Floats2d], list[Floats2d]]:
     # Docs stay apart: a window or an LSTM must not reach into the next one. The first
     # version of spaCy's MaxoutWindowEncoder takes one array and says how to pad it.
     receptive_field = encode.attrs.get("receptive_field")
@@ -74,13 +75,13 @@ def _of_lists(encode: Model) -> Model[List[Floats2d], List[Floats2d]]:
     return with_array(encode, pad=receptive_field)
 
 
-def _reduction(encode: Model) -> Model[List[Floats2d], List[Floats2d]]:
+def _reduction(encode: Model) -> Model[list[Floats2d], list[Floats2d]]:
     # The encoders of spaCy put out what they read, of one width.
     width = encode.maybe_get_dim("nI") or encode.get_dim("nO")
     return with_array(Maxout(nO=width, nP=3, dropout=0.0, normalize=True))
 
 
-def init(model: Tok2VecModelT, X: Optional[List[Doc]] = None, Y: Any = None) -> None:
+def init(model: Tok2VecModelT, X: list[Doc] | None = None, Y: Any = None) -> None:
     embed, elmo, encode = (model.get_ref(name) for name in ("embed", "elmo", "encode"))
     embed.initialize(X=X)
     elmo.initialize(X=X)
@@ -103,8 +104,8 @@ def init(model: Tok2VecModelT, X: Optional[List[Doc]] = None, Y: Any = None) -> 
 
 
 def forward(
-    model: Tok2VecModelT, docs: List[Doc], is_train: bool
-) -> Tuple[List[Floats2d], Callable[[List[Floats2d]], List[Doc]]]:
+    model: Tok2VecModelT, docs: list[Doc], is_train: bool
+) -> tuple[list[Floats2d], Callable[[list[Floats2d]], list[Doc]]]:
     embed, elmo, encode = (model.get_ref(name) for name in ("embed", "elmo", "encode"))
     input_mix, reduce = model.maybe_get_ref("input_mix"), model.maybe_get_ref("reduce")
     output_mix = model.maybe_get_ref("output_mix")
@@ -122,7 +123,7 @@ def forward(
         at_output, bp_output_mix = output_mix(layers, is_train)
         y = _concat(ops, y, at_output)
 
-    def backprop(d_y: List[Floats2d]) -> List[Doc]:
+    def backprop(d_y: list[Floats2d]) -> list[Doc]:
         d_layers = []
         if output_mix is not None:
             d_layers.append(bp_output_mix([d[:, encode_width:] for d in d_y]))
@@ -139,6 +140,6 @@ def forward(
     return y, backprop
 
 
-def _concat(ops: Ops, x: List[Floats2d], elmo: List[Floats2d]) -> List[Floats2d]:
-    """RETURNS (List[Floats2d]): [x_k ; ELMo_k] for each doc."""
+def _concat(ops: Ops, x: list[Floats2d], elmo: list[Floats2d]) -> list[Floats2d]:
+    """RETURNS (list[Floats2d]): [x_k ; ELMo_k] for each doc."""
     return [ops.xp.concatenate(pair, axis=1) for pair in zip(x, elmo)]

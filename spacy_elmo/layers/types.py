@@ -1,7 +1,7 @@
 """What passes between the layers."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable, List, Optional
 
 from spacy.tokens import Doc
 from thinc.api import Model
@@ -15,12 +15,12 @@ class Layers:
     frozen (bool): Nobody wants the gradient of them.
     """
 
-    data: List[Floats3d]
+    data: list[Floats3d]
     frozen: bool = True
 
 
 # The gradient of Layers, in the same form; None if nobody wanted it.
-LayersBackprop = Callable[[Optional[List[Floats3d]]], List[Doc]]
-ElmoModelT = Model[List[Doc], Layers]
-MixModelT = Model[Layers, List[Floats2d]]
-Tok2VecModelT = Model[List[Doc], List[Floats2d]]
+LayersBackprop = Callable[[list[Floats3d] | None], list[Doc]]
+ElmoModelT = Model[list[Doc], Layers]
+MixModelT = Model[Layers, list[Floats2d]]
+Tok2VecModelT = Model[list[Doc], list[Floats2d]]

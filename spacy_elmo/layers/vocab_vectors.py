@@ -1,7 +1,5 @@
 """A biLM on top of the static vectors of a spaCy vocab."""
 
-from typing import Optional
-
 import numpy as np
 from spacy.vectors import Mode
 from spacy.vocab import Vocab
@@ -12,13 +10,13 @@ from ..bilm.encoders import WordEncoder
 
 
 def bilm_from_vocab(
-    vocab: Vocab, *, lstm: Optional[LSTMConfig] = None, trainable: bool = False
+    vocab: Vocab, *, lstm: LSTMConfig | None = None, trainable: bool = False
 ) -> BiLM:
     """An untrained biLM whose x_k are the vectors of a vocab (word2vec, GloVe, fastText
     or whatever else `spacy init vectors` read).
 
     vocab (Vocab): A vocab with a table of vectors.
-    lstm (Optional[LSTMConfig]): Sizes of the rest.
+    lstm (LSTMConfig | None): Sizes of the rest.
     trainable (bool): Whether training moves the vectors.
     RETURNS (BiLM): The model.
     """

@@ -2,18 +2,11 @@
 
 import warnings
 import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import (
     Any,
-    Callable,
-    Dict,
-    Iterable,
-    Iterator,
-    List,
     NamedTuple,
-    Optional,
-    Sequence,
-    Tuple,
 )
 
 import numpy as np
@@ -52,18 +45,18 @@ class Output(NamedTuple):
 
     reading: Reading
     vectors: Floats2d
-    layers: Optional[Floats3d]
-    surprisal: Optional[np.ndarray] = None
+    layers: Floats3d | None
+    surprisal: np.ndarray | None = None
 
 
 class Elmo(TrainablePipe):
     """Sets doc.tensor and doc._.elmo, and gives downstream components the layers.
 
     vocab (Vocab): The shared vocabulary.
-    model (Model[List[Doc], Layers]): The model.
+    model (Model[list[Doc], Layers]): The model.
     name (str): The name of the component.
-    mix (Optional[List[float]]): The share of each layer in doc.tensor.
-    storage (Optional[Storage]): What is kept, and where.
+    mix (list[float] | None): The share of each layer in doc.tensor.
+    storage (Storage | None): What is kept, and where.
     """
 
     def __init__(
@@ -72,29 +65,29 @@ class Elmo(TrainablePipe):
         model: ElmoModelT,
         name: str = "elmo",
         *,
-        mix: Optional[List[float]] = None,
-        storage: Optional[Storage] = None,
+        mix: list[float] | None = None,
+        storage: Storage | None = None,
     ) -> None:
         self.vocab = vocab
         self.model = model
         self.name = name
         self.mix = mix
         self.storage = storage or Storage()
-        self.cfg: Dict[str, Any] = {}
-        self.listener_map: Dict[str, List[ElmoListener]] = {}
-        self._nlp: Callable[[], Optional[Language]] = lambda: None
+        self.cfg: dict[str, Any] = {}
+        self.listener_map: dict[str, list[ElmoListener]] = {}
+        self._nlp: Callable[[], Language | None] = lambda: None
         # What _boundaries_before says where the pipeline is not known.
         self._expects_boundaries = True
         self._source = LayerSource(model, self.storage)
         Replacement(self).install(model)
-        self._hand_over: Optional[HandOver] = None
-        self._losses: Dict[str, float] = {}
-        self._sgd: Optional[Optimizer] = None
+        self._hand_over: HandOver | None = None
+        self._losses: dict[str, float] = {}
+        self._sgd: Optimizer | None = None
         self._learns = False  # spaCy's frozen_components are never updated
 
     def __reduce__(self) -> Any:
         # Without what belongs to a moment of this process.
-        state: Dict[str, Any] = {"cfg": self.cfg, "mix": self.mix}
+        state: dict[str, Any] = {"cfg": self.cfg, "mix": self.mix}
         state["storage"] = self.storage
         state["listener_map"] = self.listener_map
         state["_expects_boundaries"] = self._boundaries_before()
@@ -102,7 +95,7 @@ class Elmo(TrainablePipe):
             state["error_handler"] = self.error_handler
         return Elmo, (self.vocab, self.model, self.name), state
 
-    def __setstate__(self, state: Dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, value)
         self._source = LayerSource(self.model, self.storage)
@@ -110,11 +103,11 @@ class Elmo(TrainablePipe):
     # Listeners
 
     @property
-    def listeners(self) -> List[ElmoListener]:
+    def listeners(self) -> list[ElmoListener]:
         return [node for nodes in self.listener_map.values() for node in nodes]
 
     @property
-    def listening_components(self) -> List[str]:
+    def listening_components(self) -> list[str]:
         return list(self.listener_map)
 
     def add_listener(self, listener: ElmoListener, component_name: str) -> None:
@@ -141,8 +134,8 @@ class Elmo(TrainablePipe):
                     if node.upstream_name in ("*", self.name):
                         self.add_listener(node, component.name)
 
-    def sizes(self) -> Tuple[int, int]:
-        """RETURNS (Tuple[int, int]): Layers, the token vectors included, and width."""
+    def sizes(self) -> tuple[int, int]:
+        """RETURNS (tuple[int, int]): Layers, the token vectors included, and width."""
         return self._shim.sizes
 
     def watch(self, nlp: Language) -> None:
@@ -170,7 +163,7 @@ class Elmo(TrainablePipe):
                 return True
         return False
 
-    def listen(self, docs: List[Doc], is_train: bool) -> Tuple[Layers, LayersBackprop]:
+    def listen(self, docs: list[Doc], is_train: bool) -> tuple[Layers, LayersBackprop]:
         """What a listener gets for docs: what `update` has computed for them if they
         are being learned from, otherwise the layers that this component found for
         them, computed now if they are not at hand."""
@@ -184,7 +177,7 @@ class Elmo(TrainablePipe):
         layers = self._source.find(docs, self.settled(), cached=cached)
         return Layers(layers), no_backprop
 
-    def _warn_of_boundaries(self, docs: List[Doc]) -> None:
+    def _warn_of_boundaries(self, docs: list[Doc]) -> None:
         """A component from another pipeline cannot know its place in this one, nor so
         whether it will see the sentence boundaries that docs have by now."""
         if get_settings(self.model).segments == "auto" and self._nlp() is None:
@@ -197,7 +190,7 @@ class Elmo(TrainablePipe):
                     stacklevel=2,
                 )
 
-    def _caches(self, docs: List[Doc]) -> bool:
+    def _caches(self, docs: list[Doc]) -> bool:
         """RETURNS (bool): Whether predictions for docs go through the cache. In
         training, components may predict what later ones learn from."""
         learning = self._hand_over is not None and self._hand_over.has(docs)
@@ -206,8 +199,8 @@ class Elmo(TrainablePipe):
 
     # Prediction
 
-    def predict(self, docs: Iterable[Doc]) -> List[Output]:
-        """RETURNS (List[Output]): What set_annotations takes."""
+    def predict(self, docs: Iterable[Doc]) -> list[Output]:
+        """RETURNS (list[Output]): What set_annotations takes."""
         outputs = self._predict(list(docs))
         if not self._shim.keep_softmax:
             return outputs
@@ -215,7 +208,7 @@ class Elmo(TrainablePipe):
         bits = read_surprisal(self._shim.bilm, readings)
         return [output._replace(surprisal=b) for output, b in zip(outputs, bits)]
 
-    def _predict(self, docs: List[Doc]) -> List[Output]:
+    def _predict(self, docs: list[Doc]) -> list[Output]:
         ops = self.model.ops
         readings = [read_doc(doc, get_settings(self.model)) for doc in docs]
         if self._caches(docs):
@@ -238,7 +231,7 @@ class Elmo(TrainablePipe):
             for reading, mixed, layers in zip(readings, vectors, kept)
         ]
 
-    def set_annotations(self, docs: Sequence[Doc], outputs: List[Output]) -> None:
+    def set_annotations(self, docs: Sequence[Doc], outputs: list[Output]) -> None:
         """Set doc.tensor and doc._.elmo."""
         shares = self._shares()
         for doc, output in zip(docs, outputs):
@@ -272,7 +265,7 @@ class Elmo(TrainablePipe):
         for docs in _batches(stream, batch_size):
             yield from self._annotated(docs, handle)
 
-    def _annotated(self, docs: List[Doc], handle: Callable[..., Any]) -> List[Doc]:
+    def _annotated(self, docs: list[Doc], handle: Callable[..., Any]) -> list[Doc]:
         try:
             self.set_annotations(docs, self.predict(docs))
             return docs
@@ -283,7 +276,7 @@ class Elmo(TrainablePipe):
             # One bad doc should not take its neighbours with it.
             return [good for doc in docs for good in self._annotated([doc], handle)]
 
-    def _stored(self, output: Output) -> Tuple[Any, Any]:
+    def _stored(self, output: Output) -> tuple[Any, Any]:
         """RETURNS: The vectors and layers as a doc keeps them."""
         vectors: Any = output.vectors
         layers: Any = output.layers
@@ -297,7 +290,7 @@ class Elmo(TrainablePipe):
             layers = None if layers is None else ops.to_numpy(layers)
         return vectors, layers
 
-    def _shares(self) -> List[float]:
+    def _shares(self) -> list[float]:
         n_layers, _ = self.sizes()
         if self.mix is None:
             return [1 / n_layers] * n_layers
@@ -315,9 +308,9 @@ class Elmo(TrainablePipe):
         examples: Iterable[Example],
         *,
         drop: float = 0.0,
-        sgd: Optional[Optimizer] = None,
-        losses: Optional[Dict[str, float]] = None,
-    ) -> Dict[str, float]:
+        sgd: Optimizer | None = None,
+        losses: dict[str, float] | None = None,
+    ) -> dict[str, float]:
         """Compute the layers of a batch for the listeners. Their gradients, if the biLM
         is not frozen, arrive after this and are used by finish_update."""
         examples = list(examples)
@@ -340,7 +333,7 @@ class Elmo(TrainablePipe):
         if self._hand_over is None or self._hand_over.taken:
             self._end()
 
-    def _begin(self, docs: List[Doc], settings: Settings) -> None:
+    def _begin(self, docs: list[Doc], settings: Settings) -> None:
         self._end()
         if self._frozen or not self._learns:
             cached = self._frozen and self.storage.cache_layers != "none"
@@ -361,19 +354,19 @@ class Elmo(TrainablePipe):
             self.model.finish_update(self._sgd)
         self._sgd = None
 
-    def get_loss(self, examples: Any, scores: Any) -> Tuple[float, Any]:
+    def get_loss(self, examples: Any, scores: Any) -> tuple[float, Any]:
         raise NotImplementedError("elmo has no loss of its own: its listeners have")
 
     def initialize(
         self,
         get_examples: Callable[[], Iterable[Example]],
         *,
-        nlp: Optional[Language] = None,
-        bilm: Optional[str] = None,
+        nlp: Language | None = None,
+        bilm: str | None = None,
     ) -> None:
         """Load the weights.
 
-        bilm (Optional[str]): Where from; by default, from the `bilm` of the config.
+        bilm (str | None): Where from; by default, from the `bilm` of the config.
         """
         validate_get_examples(get_examples, "Elmo.initialize")
         if nlp is not None:
@@ -397,8 +390,8 @@ class Elmo(TrainablePipe):
 install_extensions()
 
 
-def _batches(stream: Iterable[Doc], batch_size: int) -> Iterator[List[Doc]]:
-    docs: List[Doc] = []
+def _batches(stream: Iterable[Doc], batch_size: int) -> Iterator[list[Doc]]:
+    docs: list[Doc] = []
     n_tokens = 0
     for doc in stream:
         docs.append(doc)

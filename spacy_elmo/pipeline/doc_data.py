@@ -1,7 +1,7 @@
 """What `elmo` leaves on a Doc, and how users get at it: doc._.elmo, token._.elmo,
 token._.elmo_layers, span._.elmo."""
 
-from typing import Any, Dict, List, Optional, TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 from spacy.tokens import Doc, Span, Token
@@ -31,17 +31,17 @@ class ElmoData(TypedDict):
     bounds: np.ndarray
     stateful: bool
     weights: str
-    mix: List[float]
-    layers: Optional[Floats3d]
-    vectors: Optional[Floats2d]
-    surprisal: Optional[np.ndarray]
+    mix: list[float]
+    layers: Floats3d | None
+    vectors: Floats2d | None
+    surprisal: np.ndarray | None
 
 
-def get_data(doc: Doc) -> Optional[ElmoData]:
+def get_data(doc: Doc) -> ElmoData | None:
     return doc.user_data.get(KEY)
 
 
-def set_data(doc: Doc, data: Optional[ElmoData]) -> None:
+def set_data(doc: Doc, data: ElmoData | None) -> None:
     if data is None:
         doc.user_data.pop(KEY, None)
     else:
@@ -156,7 +156,7 @@ def _get_span(span: Span) -> Floats1d:
 
 def install_extensions() -> None:
     """Make the attributes known to spaCy; again does no harm."""
-    attributes: Dict[Any, Dict[str, Dict[str, Any]]] = {
+    attributes: dict[Any, dict[str, dict[str, Any]]] = {
         Doc: {
             "elmo": {"getter": _get_view, "setter": _set_view},
             "elmo_surprisal": {"getter": _get_surprisal},

@@ -1,7 +1,5 @@
 """`nlp.add_pipe("elmo")`. spaCy imports this whenever a pipeline is made."""
 
-from typing import List, Optional
-
 from spacy.language import Language
 from thinc.api import Model
 
@@ -36,8 +34,8 @@ def make_elmo(
     nlp: Language,
     name: str,
     model: Model,
-    bilm: Optional[str],
-    mix: Optional[List[float]],
+    bilm: str | None,
+    mix: list[float] | None,
     surprisal: bool,
     frozen: bool,
     segments: str,
@@ -49,15 +47,15 @@ def make_elmo(
     store_dtype: str,
     cache_layers: str,
     cache_memory_mb: int,
-    cache_folder: Optional[str],
+    cache_folder: str | None,
 ) -> Elmo:
     """Make an `elmo` component.
 
-    model (Model[List[Doc], Layers]): As in the default config.
-    bilm (Optional[str]): What load_bilm takes: a folder, a file or a bundled name, read
+    model (Model[list[Doc], Layers]): As in the default config.
+    bilm (str | None): What load_bilm takes: a folder, a file or a bundled name, read
         when the weights are first needed, and never once they came with a saved
         pipeline. None for the bundled biLM of the pipeline's language.
-    mix (Optional[List[float]]): The share of each layer in doc.tensor, from the token
+    mix (list[float] | None): The share of each layer in doc.tensor, from the token
         vectors to the top; None for a plain mean.
     surprisal (bool): Set doc._.elmo_surprisal too, for which the pipeline carries the
         biLM's softmax.

@@ -1,6 +1,6 @@
 """From `elmo` to the components that learn from the same docs in the same step."""
 
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any
 
 from spacy.tokens import Doc
 from thinc.types import Floats3d
@@ -12,31 +12,31 @@ class HandOver:
     """The layers of a batch of docs, for any number of listeners, each of which may
     take some of the docs, in any order.
 
-    docs (List[Doc]): The docs.
+    docs (list[Doc]): The docs.
     layers (Layers): Their layers.
     backprop (LayersBackprop): Takes the sum of all listeners' gradients.
     """
 
     def __init__(
-        self, docs: List[Doc], layers: Layers, backprop: LayersBackprop
+        self, docs: list[Doc], layers: Layers, backprop: LayersBackprop
     ) -> None:
         # An id is only good for as long as the doc lives.
         self._docs = docs
         self._numbers = {id(doc): number for number, doc in enumerate(docs)}
         self._layers = layers
         self._backprop = backprop
-        self._gradients: Dict[int, Floats3d] = {}
+        self._gradients: dict[int, Floats3d] = {}
         self.taken = False
 
-    def has(self, docs: List[Doc]) -> bool:
+    def has(self, docs: list[Doc]) -> bool:
         return all(id(doc) in self._numbers for doc in docs)
 
-    def take(self, docs: List[Doc]) -> Tuple[Layers, LayersBackprop]:
+    def take(self, docs: list[Doc]) -> tuple[Layers, LayersBackprop]:
         """What a listener gets for docs of the batch."""
         self.taken = True
         numbers = [self._numbers[id(doc)] for doc in docs]
 
-        def accumulate(gradients: Optional[List[Floats3d]]) -> List[Doc]:
+        def accumulate(gradients: list[Floats3d] | None) -> list[Doc]:
             for number, gradient in zip(numbers, gradients or []):
                 if number in self._gradients:
                     self._gradients[number] = self._gradients[number] + gradient
@@ -51,7 +51,7 @@ class HandOver:
         """Pass on the gradients that came in. RETURNS (float): Their squared norm."""
         if not self._gradients:
             return 0.0
-        gradients: List[Any] = [
+        gradients: list[Any] = [
             self._gradients[number] if number in self._gradients else 0 * layers
             for number, layers in enumerate(self._layers.data)
         ]

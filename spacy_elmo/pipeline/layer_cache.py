@@ -9,7 +9,7 @@ import weakref
 import zlib
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from thinc.api import Ops
@@ -39,10 +39,10 @@ class LayerCache:
     """Keeps arrays (n_tokens, *shape) by a key of KEY_BYTES bytes, for one biLM.
 
     ops (Ops): Of the arrays.
-    shape (Tuple[int, int]): Layers and width.
+    shape (tuple[int, int]): Layers and width.
     memory (int): Bytes to keep in memory, on the device of the ops. What comes after
         goes to disk.
-    folder (Optional[Path]): Where to write. Whatever is kept is written there at once
+    folder (Path | None): Where to write. Whatever is kept is written there at once
         and found again by the next run. None for a temporary folder that takes only
         what memory does not.
 
@@ -53,19 +53,19 @@ class LayerCache:
     def __init__(
         self,
         ops: Ops,
-        shape: Tuple[int, int],
+        shape: tuple[int, int],
         *,
         memory: int,
-        folder: Optional[Path] = None,
+        folder: Path | None = None,
     ) -> None:
         self.ops = ops
         self.shape = shape
         self.free = memory
         self.persistent = folder is not None
-        self._memory: Dict[bytes, Floats3d] = {}
-        self._disk: Dict[bytes, Place] = {}
+        self._memory: dict[bytes, Floats3d] = {}
+        self._disk: dict[bytes, Place] = {}
         self._folder = folder
-        self._files: List[BinaryIO] = []
+        self._files: list[BinaryIO] = []
         self._full = False
         self._token_bytes = 4 * int(np.prod(shape))
         if folder is not None:
@@ -79,8 +79,8 @@ class LayerCache:
     def n_on_disk(self) -> int:
         return len(self._disk)
 
-    def get(self, key: bytes) -> Optional[Floats3d]:
-        """RETURNS (Optional[Floats3d]): Not to be changed; None if not there."""
+    def get(self, key: bytes) -> Floats3d | None:
+        """RETURNS (Floats3d | None): Not to be changed; None if not there."""
         layers: Any = self._memory.get(key)
         if layers is None and key in self._disk:
             array = self._load(key)
@@ -146,7 +146,7 @@ class LayerCache:
         else:
             self._disk[key] = place
 
-    def _open(self) -> Tuple[BinaryIO, BinaryIO]:
+    def _open(self) -> tuple[BinaryIO, BinaryIO]:
         if not self._files:
             if self._folder is None:
                 temporary = tempfile.TemporaryDirectory(prefix="spacy-elmo-layers-")

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any
 
 from spacy.tokens import Doc
 from thinc.types import Floats3d
@@ -23,7 +23,7 @@ class LayerSource:
     """Finds the layers of docs: on the docs, among those of the last batches, in the
     cache, or by computing them.
 
-    model (Model[List[Doc], Layers]): The model.
+    model (Model[list[Doc], Layers]): The model.
     storage (Storage): How large the cache is, and where.
 
     n_recent (int): How many docs to remember that do not keep their layers, for the
@@ -34,9 +34,9 @@ class LayerSource:
         self.model = model
         self.storage = storage
         self.n_recent = 2
-        self._recent: OrderedDict[Tuple[str, bytes], Floats3d] = OrderedDict()
+        self._recent: OrderedDict[tuple[str, bytes], Floats3d] = OrderedDict()
         self._n_tokens = 0
-        self._cache: Optional[LayerCache] = None
+        self._cache: LayerCache | None = None
         self._cache_weights = ""
 
     def remember(self, weights: str, key: bytes, layers: Floats3d) -> None:
@@ -53,19 +53,17 @@ class LayerSource:
         self._n_tokens = 0
 
     def find(
-        self, docs: List[Doc], settings: Settings, *, cached: bool
-    ) -> List[Floats3d]:
+        self, docs: list[Doc], settings: Settings, *, cached: bool
+    ) -> list[Floats3d]:
         """settings (Settings): How docs are read on which the component has not run.
-        RETURNS (List[Floats3d]): What the component found for docs when it ran on them,
+        RETURNS (list[Floats3d]): What the component found for docs when it ran on them,
             as far as that is at hand and still true; otherwise what it finds now."""
         known = [self._recall(doc, settings) for doc in docs]
         missing = [reading for reading, layers in known if layers is None]
         computed = iter(self.compute(missing, cached=cached))
         return [next(computed) if layers is None else layers for _, layers in known]
 
-    def _recall(
-        self, doc: Doc, settings: Settings
-    ) -> Tuple[Reading, Optional[Floats3d]]:
+    def _recall(self, doc: Doc, settings: Settings) -> tuple[Reading, Floats3d | None]:
         data = get_data(doc)
         if (
             data is not None
@@ -85,14 +83,14 @@ class LayerSource:
                 return reading, layers
         return read_doc(doc, settings), None
 
-    def compute(self, readings: List[Reading], *, cached: bool) -> List[Floats3d]:
-        """RETURNS (List[Floats3d]): Layers, from the cache or for the cache."""
+    def compute(self, readings: list[Reading], *, cached: bool) -> list[Floats3d]:
+        """RETURNS (list[Floats3d]): Layers, from the cache or for the cache."""
         ops = self.model.ops
         if not cached:
             return [to_array(ops, t) for t in read_layers(self.model, readings)]
         cache = self._get_cache()
         keys = [reading.key for reading in readings]
-        found: Dict[bytes, Any] = {key: cache.get(key) for key in keys}
+        found: dict[bytes, Any] = {key: cache.get(key) for key in keys}
         missing = {
             key: reading for key, reading in zip(keys, readings) if found[key] is None
         }

@@ -3,9 +3,10 @@
 import json
 import os
 import shutil
+from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any
 
 from safetensors.torch import load_file
 from torch import Tensor
@@ -28,14 +29,14 @@ class Checkpoints:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def steps(self) -> List[int]:
-        """RETURNS (List[int]): What is there, in rising order."""
+    def steps(self) -> list[int]:
+        """RETURNS (list[int]): What is there, in rising order."""
         names = self.folder.glob("step-*") if self.folder.exists() else []
         numbers = [name.name[5:] for name in names]
         return sorted(int(number) for number in numbers if number.isdigit())
 
     def save(
-        self, step: int, tensors: Dict[str, Tensor], facts: Dict[str, Any]
+        self, step: int, tensors: dict[str, Tensor], facts: dict[str, Any]
     ) -> None:
         """Write a checkpoint and remove old ones. Whenever this is interrupted, those
         that were there before are still whole."""
@@ -73,11 +74,11 @@ class Checkpoints:
 
     def load(
         self, warn: Callable[[str], None]
-    ) -> Optional[Tuple[Dict[str, Tensor], Dict[str, Any]]]:
+    ) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
         """The newest checkpoint that is whole.
 
         warn (Callable[[str], None]): Told of each that is not.
-        RETURNS (Optional[Tuple]): Tensors and facts; None if there is none.
+        RETURNS (tuple | None): Tensors and facts; None if there is none.
         """
         for step in reversed(self.steps()):
             folder = self.folder / f"step-{step}"
@@ -104,7 +105,7 @@ def _checksum(path: Path) -> str:
             digest.update(block)
 
 
-def _checksum_of_facts(facts: Dict[str, Any]) -> str:
+def _checksum_of_facts(facts: dict[str, Any]) -> str:
     rest = {key: value for key, value in facts.items() if key != OF_FACTS}
     return blake2b(json.dumps(rest, sort_keys=True).encode()).hexdigest()[:32]
 

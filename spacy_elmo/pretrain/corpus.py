@@ -3,9 +3,10 @@
 import json
 import os
 from collections import Counter
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from ..text.tokenize import Splitter, make_chunks, split_all
 from .corpus_writer import COUNTS, PARTS, VERSION, WORDS, CorpusWriter
 
 META = "corpus.json"
-FILES: Tuple[str, ...] = (META, WORDS, COUNTS)
+FILES: tuple[str, ...] = (META, WORDS, COUNTS)
 FILES += tuple(f"{part}.{end}" for part in PARTS for end in ("tokens", "blocks.npy"))
 
 
@@ -43,16 +44,16 @@ class Corpus:
 
     folder (Path): Where build_corpus wrote it.
 
-    words (List[str]): Distinct words by falling frequency in the text to train on; word
+    words (list[str]): Distinct words by falling frequency in the text to train on; word
         number n of a stream is words[n - 1].
     counts (np.ndarray): How often each occurs there.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.meta: Dict[str, Any] = json.loads((folder / META).read_text("utf8"))
+        self.meta: dict[str, Any] = json.loads((folder / META).read_text("utf8"))
         text = (folder / WORDS).read_bytes().decode("utf8")
-        self.words: List[str] = text.split("\n")[:-1]
+        self.words: list[str] = text.split("\n")[:-1]
         self.counts: np.ndarray = np.load(folder / COUNTS)
         self.train = _open_stream(folder, "train")
         self.dev = _open_stream(folder, "dev")
@@ -74,14 +75,14 @@ def build_corpus(
     dev_text: Sequence[str] = (),
     dev_share: float = 0.01,
     n_process: int = 1,
-) -> Tuple[Corpus, bool]:
+) -> tuple[Corpus, bool]:
     """Write a corpus, unless it is there already.
 
     raw_text (Sequence[str]): Files, folders, patterns.
     dev_text (Sequence[str]): The same for the text held out; if there is none, a part
         of the documents of raw_text.
     dev_share (float): How large a part; of more than one document, at least one.
-    RETURNS (Tuple[Corpus, bool]): The corpus, and whether it had to be written.
+    RETURNS (tuple[Corpus, bool]): The corpus, and whether it had to be written.
     """
     files = find_files(raw_text)
     dev_files = find_files(dev_text)
@@ -143,11 +144,11 @@ def _is_there(folder: Path, fingerprint: str, share: float, *, given: bool) -> b
 
 
 def _fingerprint(
-    files: List[Path], dev_files: List[Path], splitter: Splitter, share: float
+    files: list[Path], dev_files: list[Path], splitter: Splitter, share: float
 ) -> str:
     import spacy
 
-    facts: List[Any] = [VERSION, spacy.__version__, list(splitter), share]
+    facts: list[Any] = [VERSION, spacy.__version__, list(splitter), share]
     for group in (files, dev_files):
         # However a file is called, it is the same one.
         stats = [(str(path.resolve()), path.stat()) for path in group]
@@ -155,7 +156,7 @@ def _fingerprint(
     return blake2b(json.dumps(facts).encode()).hexdigest()[:32]
 
 
-def tell_troubles(troubles: Dict[str, int], tell: Callable[[str], None]) -> None:
+def tell_troubles(troubles: dict[str, int], tell: Callable[[str], None]) -> None:
     """Say what was wrong with a text, if anything was."""
     found = [
         f"{number:,} {what}" for what, number in sorted(troubles.items()) if number

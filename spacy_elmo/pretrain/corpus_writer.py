@@ -2,8 +2,9 @@
 
 import os
 from array import array
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, Dict, Iterator, List, Tuple
+from typing import IO, Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ class CorpusWriter:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.numbers: Dict[str, int] = {}
+        self.numbers: dict[str, int] = {}
         self.counts = np.zeros(1024, dtype=np.int64)
         self.files = [(folder / f"{part}.raw").open("wb") for part in PARTS]
         self.lengths = [0, 0]
@@ -31,7 +32,7 @@ class CorpusWriter:
 
     def add(
         self,
-        words: List[str],
+        words: list[str],
         stream: np.ndarray,
         documents: np.ndarray,
         paragraphs: np.ndarray,
@@ -101,7 +102,7 @@ class CorpusWriter:
                 tokens[~inside].tofile(new)
         os.replace(rest, source)
 
-    def finish(self) -> Dict[str, Any]:
+    def finish(self) -> dict[str, Any]:
         n_words = len(self.numbers)
         counts = self.counts[1 : n_words + 1]
         # Most frequent first; among equals, as they turned up.
@@ -112,7 +113,7 @@ class CorpusWriter:
         text = "".join(words[number] + "\n" for number in order)
         (self.folder / WORDS).write_bytes(text.encode("utf8"))
         np.save(self.folder / COUNTS, counts[order])
-        meta: Dict[str, Any] = {"version": VERSION, "n_distinct": n_words}
+        meta: dict[str, Any] = {"version": VERSION, "n_distinct": n_words}
         for number, (part, file) in enumerate(zip(PARTS, self.files)):
             file.close()
             _renumber(self.folder / f"{part}.raw", self.folder / f"{part}.tokens", rank)
@@ -132,7 +133,7 @@ def _renumber(source: Path, target: Path, rank: np.ndarray) -> None:
     source.unlink()
 
 
-def _read_tokens(file: IO[bytes]) -> Iterator[Tuple[np.ndarray, np.ndarray]]:
+def _read_tokens(file: IO[bytes]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """YIELDS: Some tokens, and their places in the file."""
     place = 0
     while True:

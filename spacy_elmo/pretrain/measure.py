@@ -1,8 +1,8 @@
 """Perplexity of a biLM on any text."""
 
 import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Callable, Sequence
 
 from ..bilm import BiLM
 from ..text.tokenize import Splitter

@@ -1,7 +1,6 @@
 """Adagrad and AdamW, for whole weights and for a few rows of large ones."""
 
 import math
-from typing import Dict, Optional, Union
 
 import torch
 from torch import Tensor
@@ -15,7 +14,7 @@ class Adagrad:
     which starts from initial_accumulator."""
 
     def __init__(
-        self, weights: Dict[str, Tensor], *, initial_accumulator: float = 1.0
+        self, weights: dict[str, Tensor], *, initial_accumulator: float = 1.0
     ) -> None:
         self.weights = weights
         self.sums = {
@@ -35,7 +34,7 @@ class Adagrad:
             total.addcmul_(gradient, gradient)
             weight.addcdiv_(gradient, total.sqrt(), value=-learn_rate)
 
-    def state(self) -> Dict[str, Tensor]:
+    def state(self) -> dict[str, Tensor]:
         return {f"sums.{name}": total for name, total in self.sums.items()}
 
 
@@ -45,7 +44,7 @@ class AdamW:
 
     def __init__(
         self,
-        weights: Dict[str, Tensor],
+        weights: dict[str, Tensor],
         *,
         beta1: float = 0.9,
         beta2: float = 0.999,
@@ -66,7 +65,7 @@ class AdamW:
         weight, mean, square = self.weights[name], self.means[name], self.squares[name]
         self.counts[name] += 1
         count = float(self.counts[name])
-        rows: Optional[Tensor] = None
+        rows: Tensor | None = None
         if isinstance(gradient, RowGradient):
             rows, values = gradient
             weight, mean, square = weight[rows], mean[rows], square[rows]
@@ -84,7 +83,7 @@ class AdamW:
             self.means[name][rows] = mean
             self.squares[name][rows] = square
 
-    def state(self) -> Dict[str, Tensor]:
+    def state(self) -> dict[str, Tensor]:
         parts = {"means": self.means, "squares": self.squares, "counts": self.counts}
         return {
             f"{part}.{name}": tensor
@@ -94,8 +93,8 @@ class AdamW:
 
 
 def make_optimizer(
-    weights: Dict[str, Tensor], settings: OptimizerSettings
-) -> Union[Adagrad, AdamW]:
+    weights: dict[str, Tensor], settings: OptimizerSettings
+) -> Adagrad | AdamW:
     if settings.name == "adagrad":
         return Adagrad(weights, initial_accumulator=settings.initial_accumulator)
     return AdamW(
@@ -107,7 +106,7 @@ def make_optimizer(
     )
 
 
-def clip_by_norm(gradients: Dict[str, Gradient], limit: float) -> float:
+def clip_by_norm(gradients: dict[str, Gradient], limit: float) -> float:
     """Scale gradients so that their joint norm is at most limit, in place.
 
     limit (float): 0 for none.

@@ -1,8 +1,9 @@
 """Exact perplexity of both directions."""
 
 import math
+from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -36,7 +37,7 @@ class Perplexity(NamedTuple):
         """The mean of the two, as the paper reports it."""
         return (self.forward + self.backward) / 2
 
-    def as_dict(self) -> Dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         rate = self.n_unknown / self.n_tokens if self.n_tokens else 0.0
         return {
             "forward": self.forward,
@@ -54,7 +55,7 @@ def evaluate(
     unknown: int,
     *,
     carry: bool = False,
-    ranks: Optional[Ranks] = None,
+    ranks: Ranks | None = None,
 ) -> Perplexity:
     """Perplexity with the full softmax: n + 1 predictions a direction for a sentence of
     n words, its boundary included.
@@ -62,7 +63,7 @@ def evaluate(
     unknown (int): The softmax's number of unknown words.
     carry (bool): Read the text as one stream; by default, each sentence starts from
         zero states.
-    ranks (Optional[Ranks]): Processes that share the work.
+    ranks (Ranks | None): Processes that share the work.
     """
     windows = _whole_stream(stream) if carry else _sentences(stream)
     if ranks is not None:
@@ -91,7 +92,7 @@ def evaluate(
 @torch.no_grad()
 def _losses(
     bilm: BiLM, feeder: Feeder, numbers: Numbers, mask: np.ndarray, state: State
-) -> Tuple[Tensor, State]:
+) -> tuple[Tensor, State]:
     """RETURNS: The summed loss of each direction, (2,), and the states at the end."""
     head = bilm.softmax
     assert head is not None
@@ -100,10 +101,10 @@ def _losses(
     chosen = torch.from_numpy(np.flatnonzero(mask)).to(bilm.device)
 
     @torch.no_grad()
-    def direction(d: int) -> Tuple[Tensor, List[Tensor], List[Tensor]]:
+    def direction(d: int) -> tuple[Tensor, list[Tensor], list[Tensor]]:
         x = vectors[window.tokens[d]]
-        h: List[Tensor] = []
-        c: List[Tensor] = []
+        h: list[Tensor] = []
+        c: list[Tensor] = []
         for j, layer in enumerate(bilm.directions[d]):
             y, last_h, last_c = run_layer(layer, x, state.h[d, j], state.c[d, j], None)
             h.append(last_h)
@@ -123,14 +124,14 @@ def _losses(
     return torch.stack([loss for loss, _, _ in results]), new_state
 
 
-def _sentences(stream: Stream) -> Iterator[Tuple[Numbers, np.ndarray]]:
+def _sentences(stream: Stream) -> Iterator[tuple[Numbers, np.ndarray]]:
     """Sentences of like length beside each other. YIELDS: Numbers and which places of
     them are not padding, (n_steps, n_rows)."""
     for begin, end in _slices(stream):
         yield from _sentences_of(np.asarray(stream.tokens[begin:end]))
 
 
-def _slices(stream: Stream) -> Iterator[Tuple[int, int]]:
+def _slices(stream: Stream) -> Iterator[tuple[int, int]]:
     """Some documents at a time: memory is not to grow with the text."""
     begin = 0
     for end in [*stream.blocks[1:].tolist(), len(stream.tokens)]:
@@ -139,7 +140,7 @@ def _slices(stream: Stream) -> Iterator[Tuple[int, int]]:
             begin = end
 
 
-def _sentences_of(tokens: np.ndarray) -> Iterator[Tuple[Numbers, np.ndarray]]:
+def _sentences_of(tokens: np.ndarray) -> Iterator[tuple[Numbers, np.ndarray]]:
     starts = np.flatnonzero(tokens == 0)
     lengths = np.diff(np.append(starts, len(tokens)))
     turned = turn_sentences(tokens)
@@ -154,7 +155,7 @@ def _sentences_of(tokens: np.ndarray) -> Iterator[Tuple[Numbers, np.ndarray]]:
         yield Numbers(inputs[:, :-1], inputs[:, 1:]), mask
 
 
-def _whole_stream(stream: Stream) -> Iterator[Tuple[Numbers, np.ndarray]]:
+def _whole_stream(stream: Stream) -> Iterator[tuple[Numbers, np.ndarray]]:
     tokens = np.asarray(stream.tokens)
     both = np.stack([tokens, turn_sentences(tokens)]) if len(tokens) else tokens
     both = np.concatenate([both, np.zeros((2, 1), dtype=both.dtype)], 1)
@@ -166,7 +167,7 @@ def _whole_stream(stream: Stream) -> Iterator[Tuple[Numbers, np.ndarray]]:
 
 def output_numbers(
     words: Sequence[str], vocab: Sequence[str]
-) -> Tuple[np.ndarray, Tuple[int, int], int]:
+) -> tuple[np.ndarray, tuple[int, int], int]:
     """RETURNS: The softmax's numbers of words (from place 1 on), of the end and begin
     of a sentence, and of unknown words."""
     numbers = {word: number for number, word in enumerate(vocab)}

@@ -1,18 +1,12 @@
 """The config of a pretraining, filled with defaults and checked at once."""
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import (
     Any,
-    Callable,
-    Dict,
-    List,
-    Optional,
-    Tuple,
-    Type,
     TypeVar,
-    Union,
     get_type_hints,
 )
 
@@ -21,7 +15,7 @@ from thinc.api import Config
 from ..bilm.config import BiLMConfig
 
 ConfigT = TypeVar("ConfigT")
-Texts = Union[str, List[str], None]
+Texts = str | list[str] | None
 # Given as null, these stay as the config has them: a project can hand its variables on.
 NULLABLE = (
     "model.lstm.dim",
@@ -30,13 +24,13 @@ NULLABLE = (
     "training.max_minutes",
 )
 
-Range = Tuple[str, Callable[[float], bool]]
+Range = tuple[str, Callable[[float], bool]]
 ONE: Range = ("1 or more", lambda value: value >= 1)
 ZERO: Range = ("0 or more", lambda value: value >= 0)
 POSITIVE: Range = ("more than 0", lambda value: 0 < value < math.inf)
 SHARE: Range = ("0 to 1", lambda value: 0 <= value <= 1)
 PART: Range = ("0 or more and less than 1", lambda value: 0 <= value < 1)
-RANGES: Dict[str, Range] = {
+RANGES: dict[str, Range] = {
     "corpus.dev_share": PART,
     "corpus.n_process": ZERO,
     "vocab.max_words": ONE,
@@ -75,8 +69,8 @@ class Paths:
 
     raw_text: Texts = None
     dev_text: Texts = None
-    output_vocab: Optional[str] = None
-    initialize_from: Optional[str] = None
+    output_vocab: str | None = None
+    initialize_from: str | None = None
 
 
 @dataclass
@@ -87,11 +81,11 @@ class CorpusSettings:
     Where the prepared text is kept; by default, in the output folder."""
 
     lang: str = "xx"
-    tokenizer: Optional[str] = None
+    tokenizer: str | None = None
     tokenized: bool = False
     dev_share: float = 0.01
     n_process: int = 0
-    folder: Optional[str] = None
+    folder: str | None = None
 
 
 @dataclass
@@ -178,11 +172,11 @@ class PretrainConfig:
     """All of it. model is what BiLMConfig takes, without a softmax."""
 
     paths: Paths = field(default_factory=Paths)
-    model: Dict[str, Any] = field(default_factory=dict)
+    model: dict[str, Any] = field(default_factory=dict)
     corpus: CorpusSettings = field(default_factory=CorpusSettings)
     vocab: VocabSettings = field(default_factory=VocabSettings)
     training: TrainingSettings = field(default_factory=TrainingSettings)
-    logger: Dict[str, Any] = field(default_factory=dict)
+    logger: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         training, vocab = self.training, self.vocab
@@ -216,14 +210,14 @@ class PretrainConfig:
     def bilm_config(self) -> BiLMConfig:
         return BiLMConfig.from_dict(self.model)
 
-    def to_dict(self) -> Dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def load_config(path: Path, overrides: Dict[str, Any]) -> PretrainConfig:
+def load_config(path: Path, overrides: dict[str, Any]) -> PretrainConfig:
     """Read a config in spaCy's format.
 
-    overrides (Dict[str, Any]): Values by their dotted names.
+    overrides (dict[str, Any]): Values by their dotted names.
     """
     try:
         data = Config().from_disk(path, interpolate=False)
@@ -236,7 +230,7 @@ def load_config(path: Path, overrides: Dict[str, Any]) -> PretrainConfig:
     return _fill(PretrainConfig, dict(data), "")
 
 
-def _set(data: Dict[str, Any], name: str, value: Any) -> None:
+def _set(data: dict[str, Any], name: str, value: Any) -> None:
     """Also in sections that the file leaves out."""
     *sections, key = name.split(".")
     for section in sections:
@@ -246,10 +240,10 @@ def _set(data: Dict[str, Any], name: str, value: Any) -> None:
     data[key] = value
 
 
-def _fill(kind: Type[ConfigT], data: Dict[str, Any], where: str) -> ConfigT:
+def _fill(kind: type[ConfigT], data: dict[str, Any], where: str) -> ConfigT:
     hints = get_type_hints(kind)
     known = {f.name for f in fields(kind)}  # type: ignore[arg-type]
-    values: Dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, value in data.items():
         name = f"{where}{key}"
         if key not in known:
@@ -268,7 +262,7 @@ def _fill(kind: Type[ConfigT], data: Dict[str, Any], where: str) -> ConfigT:
 
 
 def _checked(name: str, value: Any, hint: Any) -> Any:
-    kinds = getattr(hint, "__args__", None) if hint not in (Dict[str, Any],) else None
+    kinds = getattr(hint, "__args__", None) if hint not in (dict[str, Any],) else None
     kinds = kinds or (hint,)
     if float in kinds and type(value) is int:
         return float(value)

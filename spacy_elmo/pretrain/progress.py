@@ -4,8 +4,9 @@ import json
 import math
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Callable, Dict, Optional
+from typing import Any
 
 from .perplexity import Perplexity
 from .pretrain_config import PretrainConfig
@@ -17,10 +18,10 @@ LOG_EVERY = 20  # steps
 class JsonLog:
     """One JSON object a line: {"type": "config" | "step" | "evaluation", ...}.
 
-    path (Optional[Path]): None to write nothing.
+    path (Path | None): None to write nothing.
     """
 
-    def __init__(self, path: Optional[Path]) -> None:
+    def __init__(self, path: Path | None) -> None:
         self.path = path
 
     def begin(self, step: int, config: PretrainConfig) -> None:
@@ -71,7 +72,7 @@ class JsonLog:
             }
         )
 
-    def _write(self, entry: Dict[str, Any]) -> None:
+    def _write(self, entry: dict[str, Any]) -> None:
         if self.path is not None:
             with self.path.open("a", encoding="utf8") as file:
                 file.write(json.dumps(entry) + "\n")

@@ -1,9 +1,9 @@
 """Several processes that train one model, or the only one."""
 
 import os
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Dict, Iterator, List, Mapping
 
 import torch
 import torch.distributed as dist
@@ -74,7 +74,7 @@ class Ranks:
         """How often torchrun started this run again after a process had died."""
         return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
 
-    def share(self, weights: List[Tensor]) -> None:
+    def share(self, weights: list[Tensor]) -> None:
         """Give all processes the weights of the first."""
         if self.size > 1:
             with self._exchange():
@@ -90,8 +90,8 @@ class Ranks:
             dist.broadcast(shared, 0)
         return float(shared)
 
-    def mean(self, gradients: Dict[str, Gradient]) -> Dict[str, Gradient]:
-        """RETURNS (Dict[str, Gradient]): The mean of the processes' gradients."""
+    def mean(self, gradients: dict[str, Gradient]) -> dict[str, Gradient]:
+        """RETURNS (dict[str, Gradient]): The mean of the processes' gradients."""
         if self.size == 1:
             return gradients
         return {name: self._mean(gradient) for name, gradient in gradients.items()}
@@ -112,7 +112,7 @@ class Ranks:
         ]
         return merge_rows(parts)
 
-    def _gather(self, tensor: Tensor) -> List[Tensor]:
+    def _gather(self, tensor: Tensor) -> list[Tensor]:
         parts = [torch.empty_like(tensor) for _ in range(self.size)]
         with self._exchange():
             dist.all_gather(parts, tensor)

@@ -2,14 +2,14 @@
 
 import json
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 from torch import Tensor
 
 from ..bilm import BiLM
 from .pretrain_config import TrainingSettings
 
-Facts = Dict[str, Any]
+Facts = dict[str, Any]
 
 
 def describe_run(bilm: BiLM, settings: TrainingSettings) -> Facts:
@@ -32,15 +32,15 @@ def check_fit(
     folder: Path,
     facts: Facts,
     run: Facts,
-    tensors: Dict[str, Tensor],
-    expected: Dict[str, Tensor],
+    tensors: dict[str, Tensor],
+    expected: dict[str, Tensor],
 ) -> None:
     """One sentence if a checkpoint is one of another model or optimizer.
 
     folder (Path): Of the checkpoints.
     facts (Facts): What the checkpoint says; those of older versions say less.
     run (Facts): From describe_run.
-    expected (Dict[str, Tensor]): Tensors of the names and shapes that are needed.
+    expected (dict[str, Tensor]): Tensors of the names and shapes that are needed.
     """
     for key, found in facts.get("run", {}).items():
         wanted = run.get(key, found)
@@ -58,12 +58,12 @@ def check_fit(
 
 
 def find_place(
-    facts: Facts, tensors: Dict[str, Tensor], settings: TrainingSettings, n_ranks: int
-) -> Tuple[int, List[str]]:
+    facts: Facts, tensors: dict[str, Tensor], settings: TrainingSettings, n_ranks: int
+) -> tuple[int, list[str]]:
     """The window of an epoch from which to go on where streams have other sizes: the
     one before which about as much of the text has been read.
 
-    RETURNS (Tuple[int, List[str]]): The window, and what has changed, in words.
+    RETURNS (tuple[int, list[str]]): The window, and what has changed, in words.
     """
     n_rows = tensors["state.h"].shape[2]
     sizes = [

@@ -3,8 +3,9 @@
 import json
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Union
+from typing import Any
 
 import torch
 
@@ -51,7 +52,7 @@ def pretrain(
     tell(describe_vocab(corpus, bilm.vocab or []))
     torch.manual_seed(config.training.seed + 1 + ranks.rank)
     log = JsonLog(output / "log.jsonl" if ranks.first else None)
-    shown: Union[Console, SpacyLogger] = Console(tell)
+    shown: Console | SpacyLogger = Console(tell)
     if config.logger and ranks.first:
         shown = SpacyLogger(config)
 
@@ -114,11 +115,11 @@ def check_patience(config: PretrainConfig, holds_out: bool) -> None:
 
 
 def clear(
-    output: Path, resume: bool, source: Optional[str], tell: Callable[[str], None]
+    output: Path, resume: bool, source: str | None, tell: Callable[[str], None]
 ) -> None:
     """Remove what must not be taken for something of this run.
 
-    source (Optional[str]): A biLM to go on from, which is left alone.
+    source (str | None): A biLM to go on from, which is left alone.
     """
     checkpoints = Checkpoints(output / "checkpoints")
     checkpoints.clear_parts()
@@ -169,13 +170,13 @@ def open_corpus(
     return corpus or Corpus(folder)
 
 
-def as_list(texts: Texts) -> List[str]:
+def as_list(texts: Texts) -> list[str]:
     if not texts:
         return []
     return [texts] if isinstance(texts, str) else texts
 
 
-def describe_vocab(corpus: Corpus, vocab: List[str]) -> str:
+def describe_vocab(corpus: Corpus, vocab: list[str]) -> str:
     outputs, _, unknown = output_numbers(corpus.words, vocab)
     n_unknown = int(corpus.counts[outputs[1:] == unknown].sum())
     share = n_unknown / max(1, int(corpus.counts.sum()))
@@ -196,6 +197,6 @@ def check_precision(precision: str, device: str) -> None:
         )
 
 
-def read_log(path: Path) -> List[Dict[str, Any]]:
-    """RETURNS (List[Dict[str, Any]]): The entries of a log.jsonl."""
+def read_log(path: Path) -> list[dict[str, Any]]:
+    """RETURNS (list[dict[str, Any]]): The entries of a log.jsonl."""
     return [json.loads(line) for line in path.read_text("utf8").splitlines()]

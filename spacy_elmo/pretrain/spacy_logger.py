@@ -1,7 +1,8 @@
 """Any logger of spaCy (console, Weights & Biases, ...) for a pretraining."""
 
 import sys
-from typing import Any, Callable, Dict, List, Tuple
+from collections.abc import Callable
+from typing import Any
 
 import spacy
 from spacy import registry
@@ -38,12 +39,12 @@ class SpacyLogger:
         # spaCy's console would print scores named here in percent.
         nlp.config["training"]["score_weights"] = {}
         nlp.config["pretraining"] = config.to_dict()
-        made: Tuple[Callable[..., None], Callable[[], None]] = find_logger(config)(
+        made: tuple[Callable[..., None], Callable[[], None]] = find_logger(config)(
             nlp, sys.stdout, sys.stderr
         )
         self._log, self._finalize = made
         self._loss = 0.0
-        self._checkpoints: List[Tuple[float, int]] = []
+        self._checkpoints: list[tuple[float, int]] = []
 
     def step(self, report: StepReport) -> None:
         self._loss += report.forward + report.backward
@@ -52,7 +53,7 @@ class SpacyLogger:
     def evaluation(self, progress: Progress, result: Perplexity) -> None:
         score = -result.mean  # the higher, the better
         self._checkpoints.append((score, progress.step))
-        info: Dict[str, Any] = {
+        info: dict[str, Any] = {
             "epoch": progress.epoch,
             "step": progress.step,
             "score": score,

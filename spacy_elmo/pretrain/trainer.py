@@ -4,9 +4,10 @@ import math
 import shutil
 import signal
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Callable, Dict, Optional
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -161,7 +162,7 @@ class Trainer:
         """Read accumulate windows and update the weights once."""
         start = time.monotonic()
         settings, progress = self.settings, self.progress
-        gradients: Dict[str, Gradient] = {}
+        gradients: dict[str, Gradient] = {}
         losses = torch.zeros(2)
         frozen = progress.step < self.n_frozen_steps
         for _ in range(settings.accumulate):
@@ -270,7 +271,7 @@ class Trainer:
         random = self.ranks.collect(torch.stack([_fit(s) for s in states])[None], 0)
         if not self.ranks.first:
             return
-        tensors: Dict[str, Tensor] = {"state.h": h, "state.c": c, "random": random}
+        tensors: dict[str, Tensor] = {"state.h": h, "state.c": c, "random": random}
         weights = self.bilm.state_dict()
         tensors.update({f"weights.{name}": t for name, t in weights.items()})
         optimizer = self.optimizer.state()
@@ -332,7 +333,7 @@ class Trainer:
             self._resume_state(tensors, facts["random_sizes"])
         return True
 
-    def _resume_state(self, tensors: Dict[str, Tensor], sizes: Any) -> None:
+    def _resume_state(self, tensors: dict[str, Tensor], sizes: Any) -> None:
         mine = self.settings.batch_size
         rows = slice(self.ranks.rank * mine, (self.ranks.rank + 1) * mine)
         device = self.bilm.device
@@ -346,10 +347,10 @@ class Trainer:
         for generator, state in zip(self.dropout.generators, dropout):
             generator.set_state(state)
 
-    def save_model(self, name: str, result: Optional[Perplexity] = None) -> None:
+    def save_model(self, name: str, result: Perplexity | None = None) -> None:
         if not self.ranks.first:
             return
-        facts: Dict[str, Any] = {
+        facts: dict[str, Any] = {
             "steps": self.progress.step,
             "words": self.progress.n_words,
             "seconds": round(self.progress.seconds, 1),
@@ -381,7 +382,7 @@ class Trainer:
         return restore
 
 
-def _scale(gradients: Dict[str, Gradient], factor: float) -> None:
+def _scale(gradients: dict[str, Gradient], factor: float) -> None:
     if factor != 1:
         for gradient in gradients.values():
             values = gradient if isinstance(gradient, Tensor) else gradient.values

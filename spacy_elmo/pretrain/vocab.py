@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import List, Optional, Tuple, cast
+from typing import cast
 
 import torch
 
@@ -17,8 +17,8 @@ from .pretrain_config import PretrainConfig, VocabSettings
 FULL_UP_TO = 30_000  # words; sampling does not pay below
 
 
-def choose_words(corpus: Corpus, settings: VocabSettings) -> List[str]:
-    """RETURNS (List[str]): The special words, then the most frequent ones of the text,
+def choose_words(corpus: Corpus, settings: VocabSettings) -> list[str]:
+    """RETURNS (list[str]): The special words, then the most frequent ones of the text,
     as many as the settings allow."""
     special = list(WordEncoder.SPECIAL)
     words = [
@@ -38,11 +38,11 @@ def softmax_config(n_words: int, settings: VocabSettings) -> SoftmaxConfig:
     return SoftmaxConfig(n_words=n_words, type=kind, n_samples=settings.n_samples)
 
 
-def make_bilm(config: PretrainConfig, corpus: Corpus) -> Tuple[BiLM, bool]:
+def make_bilm(config: PretrainConfig, corpus: Corpus) -> tuple[BiLM, bool]:
     """A biLM to be trained: new, or what paths.initialize_from names with a vocabulary
     for this text.
 
-    RETURNS (Tuple[BiLM, bool]): The biLM, and whether its softmax is new while the rest
+    RETURNS (tuple[BiLM, bool]): The biLM, and whether its softmax is new while the rest
         has learned something.
     """
     given = given_words(config)
@@ -68,8 +68,8 @@ def make_bilm(config: PretrainConfig, corpus: Corpus) -> Tuple[BiLM, bool]:
     return bilm, False
 
 
-def given_words(config: PretrainConfig) -> Optional[List[str]]:
-    """RETURNS (Optional[List[str]]): The words of paths.output_vocab."""
+def given_words(config: PretrainConfig) -> list[str] | None:
+    """RETURNS (list[str] | None): The words of paths.output_vocab."""
     path = config.paths.output_vocab
     return None if path is None else read_vocab(Path(path))
 
@@ -103,11 +103,11 @@ def _use_settings(bilm: BiLM, settings: VocabSettings) -> None:
             f"that is {bilm.config.softmax.type}; expected the same, or 'auto'"
         )
     old = cast(FullSoftmax, bilm.softmax)
-    _set_softmax(bilm, cast(List[str], bilm.vocab), settings)
+    _set_softmax(bilm, cast(list[str], bilm.vocab), settings)
     cast(FullSoftmax, bilm.softmax).load_state_dict(old.state_dict())
 
 
-def _set_softmax(bilm: BiLM, words: List[str], settings: VocabSettings) -> None:
+def _set_softmax(bilm: BiLM, words: list[str], settings: VocabSettings) -> None:
     sizes = softmax_config(len(words), settings)
     head = make_softmax(sizes, bilm.config.lstm.projection_dim)
     if isinstance(head, FullSoftmax):  # torch draws the weights of its own
@@ -117,7 +117,7 @@ def _set_softmax(bilm: BiLM, words: List[str], settings: VocabSettings) -> None:
     bilm.config = replace(bilm.config, softmax=sizes)
 
 
-def _extend_softmax(bilm: BiLM, words: List[str], settings: VocabSettings) -> None:
+def _extend_softmax(bilm: BiLM, words: list[str], settings: VocabSettings) -> None:
     """New rows for new words; the old ones stay as they are."""
     old = bilm.softmax
     _set_softmax(bilm, words, settings)

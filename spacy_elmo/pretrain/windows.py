@@ -1,7 +1,8 @@
 """Streams of text side by side, a window of them at a time."""
 
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import List, NamedTuple, Optional, Sequence, Tuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -29,7 +30,7 @@ class Epochs:
 
     stream (Stream): The text.
     seed (int): Of the order.
-    rows (Optional[slice]): Only these streams, for one of several processes.
+    rows (slice | None): Only these streams, for one of several processes.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class Epochs:
         n_rows: int,
         n_steps: int,
         seed: int,
-        rows: Optional[slice] = None,
+        rows: slice | None = None,
     ) -> None:
         self.stream = stream
         self.n_steps = n_steps
@@ -114,7 +115,7 @@ class Feeder:
     words (Sequence[str]): The words of the corpus, in the order of their numbers.
     outputs (np.ndarray): The softmax's number of each word, counted from 1; place 0 is
         not used.
-    boundaries (Tuple[int, int]): The softmax's numbers of the end of a sentence, which
+    boundaries (tuple[int, int]): The softmax's numbers of the end of a sentence, which
         the forward direction predicts, and of its begin.
     forget (bool): Whether each sentence starts from zero states.
     even (bool): Whether the last group of words is filled up with words that nothing
@@ -127,7 +128,7 @@ class Feeder:
         bilm: BiLM,
         words: Sequence[str],
         outputs: np.ndarray,
-        boundaries: Tuple[int, int],
+        boundaries: tuple[int, int],
         *,
         forget: bool,
         even: bool = False,
@@ -156,7 +157,7 @@ class Feeder:
             keep,
         )
 
-    def _encode(self, inputs: np.ndarray) -> Tuple[List[torch.Tensor], np.ndarray]:
+    def _encode(self, inputs: np.ndarray) -> tuple[list[torch.Tensor], np.ndarray]:
         """RETURNS: The ids of distinct words in groups of like length, and which of
         them stands at each place."""
         encoder = self.bilm.encoder

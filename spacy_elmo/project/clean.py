@@ -5,8 +5,8 @@ Run as `python -m spacy_elmo.project.clean FOLDER...`.
 
 import shutil
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Iterable
 
 
 def main(folders: Iterable[Path]) -> None:

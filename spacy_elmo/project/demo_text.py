@@ -6,15 +6,15 @@ Run as `python -m spacy_elmo.project.demo_text FILE OUT`.
 
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator, List
 
 MIN_WORDS = 8
 PROSE = 0.75  # of a paragraph's words must look like words
 
 
-def python_documents() -> Iterator[List[str]]:
-    """YIELDS (List[str]): The paragraphs of one topic of Python's documentation."""
+def python_documents() -> Iterator[list[str]]:
+    """YIELDS (list[str]): The paragraphs of one topic of Python's documentation."""
     from pydoc_data.topics import topics
 
     for name in sorted(topics):

@@ -9,7 +9,6 @@ import json
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import List
 
 from ..bilm.formats.bundled import bundled_names, find_bundled
 from ..bilm.formats.hdf5 import find_hdf5
@@ -32,10 +31,10 @@ def digest_of(path: Path) -> str:
     return digest.hexdigest()
 
 
-def digests_of(source: str) -> List[str]:
+def digests_of(source: str) -> list[str]:
     """source (str): A file or a folder, the name of a bundled biLM or of an installed
         pipeline, or "null".
-    RETURNS (List[str]): Of the files; the version of what is installed.
+    RETURNS (list[str]): Of the files; the version of what is installed.
     """
     if source == NONE:
         return []

@@ -9,14 +9,13 @@ import json
 import sys
 from hashlib import blake2b
 from pathlib import Path
-from typing import Dict, Union
 
 from ..text.raw_text import find_files
 
 SAMPLE = 2**20  # bytes of the begin and of the end
 
 
-def describe(path: Path) -> Dict[str, Union[str, int]]:
+def describe(path: Path) -> dict[str, str | int]:
     size = path.stat().st_size
     digest = blake2b(digest_size=16)
     with path.open("rb") as file:

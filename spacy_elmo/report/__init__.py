@@ -1,16 +1,15 @@
 """One HTML page of the results in a folder."""
 
 from pathlib import Path
-from typing import List
 
 from .load import find_results
 from .page import make_page
 
 
-def write_report(folder: Path, output: Path) -> List[str]:
+def write_report(folder: Path, output: Path) -> list[str]:
     """Write the page. The same files give the same bytes.
 
-    RETURNS (List[str]): A sentence for each file that was skipped.
+    RETURNS (list[str]): A sentence for each file that was skipped.
     """
     if not folder.is_dir():
         raise ValueError(f"{folder}: no such folder; expected one with results")

@@ -3,14 +3,15 @@ follow its light and dark mode without being drawn again."""
 
 import json
 import math
+from collections.abc import Sequence
 from textwrap import wrap
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any
 from unicodedata import east_asian_width
 
 from .figures import SPACE, Choice
 
-Spec = Dict[str, Any]
-Rows = List[Dict[str, Any]]
+Spec = dict[str, Any]
+Rows = list[dict[str, Any]]
 
 FONT = (
     'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Noto Sans KR", '
@@ -19,7 +20,7 @@ FONT = (
 COLORS = [f"var(--series-{number})" for number in range(1, 9)]
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"]
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3]]
-CHANNELS: Dict[str, Sequence[Any]] = {
+CHANNELS: dict[str, Sequence[Any]] = {
     "color": COLORS,
     "shape": SHAPES,
     "strokeDash": DASHES,
@@ -73,7 +74,7 @@ POINT: Spec = {
 }
 
 
-def chart(layers: List[Spec], rows: Rows, height: Any, **parts: Any) -> Spec:
+def chart(layers: list[Spec], rows: Rows, height: Any, **parts: Any) -> Spec:
     """RETURNS (Spec): Layers over the same data, as wide as there is room."""
     return {
         "width": "container",
@@ -90,16 +91,16 @@ def param(choice: Choice) -> Spec:
     return {"name": choice.param, "value": choice.chosen}
 
 
-def finite(value: Optional[float], digits: int = 6) -> Optional[float]:
-    """RETURNS (Optional[float]): A number that JSON can hold, with as many digits as a
+def finite(value: float | None, digits: int = 6) -> float | None:
+    """RETURNS (float | None): A number that JSON can hold, with as many digits as a
     chart can show."""
     if value is None or not math.isfinite(value):
         return None
     return float(f"{value:.{digits}g}")
 
 
-def series(names: Sequence[str], *, points: bool) -> Dict[str, Spec]:
-    """RETURNS (Dict[str, Spec]): Colour, shape and dashes of lines or points with these
+def series(names: Sequence[str], *, points: bool) -> dict[str, Spec]:
+    """RETURNS (dict[str, Spec]): Colour, shape and dashes of lines or points with these
     names, told apart by more than colour. points (bool): Whether the legend has shapes,
     otherwise dashes."""
     # By the width of the page; that of the chart changes while a legend is laid out.
@@ -112,7 +113,7 @@ def series(names: Sequence[str], *, points: bool) -> Dict[str, Spec]:
         # The stroke has the dashes, which would fray a shape.
         "symbolStrokeWidth": 0 if points else 2,
     }
-    encoding: Dict[str, Spec] = {}
+    encoding: dict[str, Spec] = {}
     for channel, values in CHANNELS.items():
         several = [values[number % len(values)] for number in range(len(names))]
         encoding[channel] = {
@@ -124,8 +125,8 @@ def series(names: Sequence[str], *, points: bool) -> Dict[str, Spec]:
     return encoding
 
 
-def in_lines(name: str) -> List[str]:
-    """RETURNS (List[str]): As few lines as fit on a phone, of about the same length."""
+def in_lines(name: str) -> list[str]:
+    """RETURNS (list[str]): As few lines as fit on a phone, of about the same length."""
     most = LETTERS // 2 if _width(name) > 10 * len(name) else LETTERS
     shortest = wrap(name, most) or [""]
     for width in range(1, most):

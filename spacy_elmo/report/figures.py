@@ -2,7 +2,8 @@
 
 import math
 import re
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 SPACE = "\N{NO-BREAK SPACE}"
 MISSING = "\N{EN DASH}"
@@ -27,15 +28,15 @@ class Pair(NamedTuple):
     below: str
 
 
-Cell = Union[str, Marked, Pair]
+Cell = str | Marked | Pair
 
 
 class Table(NamedTuple):
     """numeric (int): How many of the last columns are numbers; the first column names
     the rows."""
 
-    columns: List[str]
-    rows: List[List[Cell]]
+    columns: list[str]
+    rows: list[list[Cell]]
     numeric: int = 0
 
 
@@ -43,13 +44,13 @@ class Figure(NamedTuple):
     """A chart.
 
     alt (str): What it shows, in a sentence, for those who do not see it.
-    spec (Dict[str, Any]): In Vega-Lite.
+    spec (dict[str, Any]): In Vega-Lite.
     table (Table): The same data.
     """
 
     title: str
     alt: str
-    spec: Dict[str, Any]
+    spec: dict[str, Any]
     table: Table
     note: str = ""
 
@@ -57,13 +58,13 @@ class Figure(NamedTuple):
 class Choice(NamedTuple):
     """Radio buttons that set a parameter of charts.
 
-    options (Dict[str, str]): Labels by values.
+    options (dict[str, str]): Labels by values.
     chosen (str): The value at first.
     """
 
     label: str
     param: str
-    options: Dict[str, str]
+    options: dict[str, str]
     chosen: str
 
 
@@ -74,20 +75,20 @@ class Group(NamedTuple):
     name: str
     file: str
     note: str = ""
-    choice: Optional[Choice] = None
+    choice: Choice | None = None
     figures: Sequence[Figure] = ()
     tables: Mapping[str, Table] = {}
     more: Any = None
 
 
-def percent(share: Optional[float], digits: int = 1) -> str:
+def percent(share: float | None, digits: int = 1) -> str:
     """RETURNS (str): 0.5 as "50.0 %"."""
     if share is None or not math.isfinite(share):
         return MISSING
     return f"{number(100 * share, digits)}{SPACE}%"
 
 
-def number(value: Optional[float], digits: int = 0) -> str:
+def number(value: float | None, digits: int = 0) -> str:
     """RETURNS (str): With commas between thousands."""
     if value is None or not math.isfinite(value):
         return MISSING

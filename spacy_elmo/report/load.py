@@ -2,9 +2,10 @@
 
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, Iterator, List, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -50,19 +51,19 @@ class Found(Generic[ResultT]):
 
 @dataclass
 class Results:
-    """What a folder holds. skipped (List[str]): A sentence for each file that cannot be
+    """What a folder holds. skipped (list[str]): A sentence for each file that cannot be
     used."""
 
-    logs: List[Found[Log]] = field(default_factory=list)
-    perplexity: List[Found[Perplexity]] = field(default_factory=list)
-    probe: List[Found[Probe]] = field(default_factory=list)
-    compare: List[Found[Compare]] = field(default_factory=list)
-    senses: List[Found[Senses]] = field(default_factory=list)
-    neighbors: List[Found[Neighbors]] = field(default_factory=list)
-    skipped: List[str] = field(default_factory=list)
+    logs: list[Found[Log]] = field(default_factory=list)
+    perplexity: list[Found[Perplexity]] = field(default_factory=list)
+    probe: list[Found[Probe]] = field(default_factory=list)
+    compare: list[Found[Compare]] = field(default_factory=list)
+    senses: list[Found[Senses]] = field(default_factory=list)
+    neighbors: list[Found[Neighbors]] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
 
     @property
-    def files(self) -> List[str]:
+    def files(self) -> list[str]:
         lists = (getattr(self, name) for name in ("logs", *KINDS))
         return sorted(found.file for results in lists for found in results)
 

@@ -1,8 +1,9 @@
 """The page as HTML."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -28,7 +29,7 @@ class Section(NamedTuple):
     title: str
     intro: str
     groups: Sequence[Group]
-    table: Optional[Table] = None
+    table: Table | None = None
 
 
 # Where a result comes from, for those that are missing.
@@ -43,8 +44,8 @@ SOURCES = {
 }
 
 
-def sections(results: Results) -> List[Section]:
-    """RETURNS (List[Section]): All of them, also those without results."""
+def sections(results: Results) -> list[Section]:
+    """RETURNS (list[Section]): All of them, also those without results."""
     return [
         Section(
             "pretraining",
@@ -103,7 +104,7 @@ class Charts:
     """Gives charts their places on the page, and collects them."""
 
     def __init__(self) -> None:
-        self.specs: Dict[str, Spec] = {}
+        self.specs: dict[str, Spec] = {}
 
     def add(self, figure: Figure) -> str:
         """RETURNS (str): The id of its element."""

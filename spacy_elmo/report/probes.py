@@ -1,7 +1,6 @@
 """The section on what each layer knows."""
 
 import re
-from typing import List
 
 from ..results import Probe, ProbeTask
 from .charts import COLORS, finite
@@ -34,7 +33,7 @@ def _figure(task: ProbeTask) -> Figure:
         for place, row in enumerate(task.rows)
     ]
     parts = [f"{row.name} {percent(row.accuracy)}" for row in task.rows]
-    cells: List[List[Cell]] = [
+    cells: list[list[Cell]] = [
         [row.name, percent(row.accuracy, 2)] for row in task.rows
     ]
     return Figure(

@@ -1,7 +1,8 @@
 """Charts with a row for each thing and its name above it, so that a long name needs no
 room at the side."""
 
-from typing import Any, List, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from .charts import (
     COLORS,
@@ -36,7 +37,7 @@ def bars(rows: Rows) -> Spec:
     ]
     color = {"field": "color", "scale": None, "legend": None}
     y = _row(rows)
-    layers: List[Spec] = [
+    layers: list[Spec] = [
         {
             "mark": {**bar, "color": GRID},
             "encoding": {"x": {**x, "field": "all"}, "y": y},
@@ -66,7 +67,7 @@ def dots(rows: Rows, seeds: Rows, names: Sequence[str], metric: Choice) -> Spec:
         {"field": "right", "title": "score"},
     ]
     chosen = [{"filter": f"datum.metric == {metric.param}"}]
-    layers: List[Spec] = [
+    layers: list[Spec] = [
         {
             "mark": {"type": "rule", "stroke": GRID},
             "encoding": {"x": {"value": 0}, "x2": {"value": "width"}, "y": y},
@@ -120,7 +121,7 @@ def stacked(rows: Rows, names: Sequence[str]) -> Spec:
         {"field": "text", "title": "share"},
     ]
     middle = [{"calculate": "(datum.start + datum.end) / 2", "as": "middle"}]
-    layers: List[Spec] = [
+    layers: list[Spec] = [
         {
             "mark": {"type": "bar", "stroke": "var(--card)", "height": {"band": 1}},
             "encoding": {
@@ -150,7 +151,7 @@ def stacked(rows: Rows, names: Sequence[str]) -> Spec:
     return _chart(layers, rows)
 
 
-def _chart(layers: List[Spec], rows: Rows, bold: str = "false", **parts: Any) -> Spec:
+def _chart(layers: list[Spec], rows: Rows, bold: str = "false", **parts: Any) -> Spec:
     """RETURNS (Spec): With the name of each row at the left, a text at the right.
 
     bold (str): Test for rows whose texts are set so.

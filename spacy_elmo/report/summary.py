@@ -2,7 +2,7 @@
 
 import math
 from statistics import fmean
-from typing import Dict, List, NamedTuple
+from typing import NamedTuple
 
 from ..results import Variant
 from .figures import layer_label, percent, perplexity
@@ -18,8 +18,8 @@ class Key(NamedTuple):
     note: str
 
 
-def summary(results: Results) -> Dict[str, List[Key]]:
-    """RETURNS (Dict[str, List[Key]]): By heading, if there is anything for it."""
+def summary(results: Results) -> dict[str, list[Key]]:
+    """RETURNS (dict[str, list[Key]]): By heading, if there is anything for it."""
     keys = {
         "Perplexity": _perplexity(results),
         "Best layer": _layers(results),
@@ -29,7 +29,7 @@ def summary(results: Results) -> Dict[str, List[Key]]:
     return {heading: found for heading, found in keys.items() if found}
 
 
-def _perplexity(results: Results) -> List[Key]:
+def _perplexity(results: Results) -> list[Key]:
     """Those of texts that were evaluated; without them, of the held-out ones."""
     measured = [(found.name, found.data) for found in results.perplexity]
     if not measured:
@@ -47,7 +47,7 @@ def _perplexity(results: Results) -> List[Key]:
     return keys
 
 
-def _layers(results: Results) -> List[Key]:
+def _layers(results: Results) -> list[Key]:
     keys = []
     for found in results.probe:
         for task in found.data.tasks:
@@ -61,7 +61,7 @@ def _layers(results: Results) -> List[Key]:
     return keys
 
 
-def _errors(results: Results) -> List[Key]:
+def _errors(results: Results) -> list[Key]:
     """Of the variant that reduces most on the development data, over all scores of a
     file; how much it reduces on test data, if there is some."""
     keys = []
@@ -83,7 +83,7 @@ def _mean_reduction(variant: Variant) -> float:
     return fmean(known) if known else -math.inf
 
 
-def _senses(results: Results) -> List[Key]:
+def _senses(results: Results) -> list[Key]:
     keys = []
     for found in results.senses:
         layer = best_layer(found.data)

@@ -1,7 +1,7 @@
 """The section on tasks with and without ELMo."""
 
 from itertools import accumulate
-from typing import Any, Dict, List, Optional
+from typing import Any
 
 from ..results import Compare, Score, Variant
 from .charts import Rows, finite
@@ -63,9 +63,9 @@ def compare(found: Found[Compare], place: int) -> Group:
 def comparison_table(data: Compare, *, test: bool = False) -> Table:
     columns = ["variant", *map(metric_label, data.metrics)]
     speed = any(variant.words_per_second for variant in data.full)
-    rows: List[List[Cell]] = []
+    rows: list[list[Cell]] = []
     for variant in data.full:
-        row: List[Cell] = [variant.title]
+        row: list[Cell] = [variant.title]
         scores, reductions = variant.scores, variant.error_reduction
         if test:
             scores, reductions = variant.test_scores, variant.test_error_reduction
@@ -77,14 +77,14 @@ def comparison_table(data: Compare, *, test: bool = False) -> Table:
     return Table(columns, rows, len(columns) - 1)
 
 
-def fewer(reduction: Optional[float]) -> str:
+def fewer(reduction: float | None) -> str:
     """RETURNS (str): How many errors fewer, or more; empty if that is not known."""
     if reduction is None:
         return ""
     return percent(abs(reduction)) + (" more" if reduction < 0 else " fewer")
 
 
-def score_text(score: Optional[Score]) -> str:
+def score_text(score: Score | None) -> str:
     """RETURNS (str): In percent, such as "91.25 ± 0.10"."""
     if score is None:
         return MISSING
@@ -97,11 +97,11 @@ def share_text(share: float) -> str:
     return f"{100 * share:g}{SPACE}%"
 
 
-def names_of(data: Compare) -> List[str]:
+def names_of(data: Compare) -> list[str]:
     return list(dict.fromkeys(variant.title for variant in data.variants))
 
 
-def _entry(variant: Variant, metric: str) -> Dict[str, Any]:
+def _entry(variant: Variant, metric: str) -> dict[str, Any]:
     score = variant.scores[metric]
     spread = score.spread or 0.0
     return {
@@ -116,7 +116,7 @@ def _entry(variant: Variant, metric: str) -> Dict[str, Any]:
 def _scores(data: Compare, metric: Choice) -> Figure:
     means: Rows = []
     seeds: Rows = []
-    cells: List[List[Cell]] = []
+    cells: list[list[Cell]] = []
     for row, variant in enumerate(data.full):
         for name in data.metrics:
             score = variant.scores.get(name)
@@ -146,7 +146,7 @@ def _scores(data: Compare, metric: Choice) -> Figure:
 
 def _against_data(data: Compare, metric: Choice) -> Figure:
     rows: Rows = []
-    cells: List[List[Cell]] = []
+    cells: list[list[Cell]] = []
     ordered = sorted(data.variants, key=lambda variant: variant.share)
     for variant in ordered:
         share = share_text(variant.share)
@@ -171,7 +171,7 @@ def _against_data(data: Compare, metric: Choice) -> Figure:
 
 def _mixes(variant: Variant) -> Figure:
     rows: Rows = []
-    cells: List[List[Cell]] = []
+    cells: list[list[Cell]] = []
     n_layers = max(len(mix.s) for mix in variant.mixes)
     layers = [f"layer {layer}" for layer in range(n_layers)]
     for row, mix in enumerate(variant.mixes):

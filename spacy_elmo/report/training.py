@@ -1,7 +1,8 @@
 """Sections on the language model: curves of its pretraining, and perplexities."""
 
+from collections.abc import Sequence
 from statistics import fmean
-from typing import Any, Dict, List, Optional, Sequence, Tuple, TypeVar, Union
+from typing import Any, TypeVar
 
 from ..results import Evaluation, Log, Perplexity, Step
 from .charts import Rows, finite
@@ -25,7 +26,7 @@ def pretraining(found: Found[Log], place: int) -> Group:
         figures.append(_perplexity(log, log.best, along))
     if log.steps:
         figures += _steps(log, along)
-    last: List[Union[Step, Evaluation]] = [*log.steps[-1:], *log.evaluations[-1:]]
+    last: list[Step | Evaluation] = [*log.steps[-1:], *log.evaluations[-1:]]
     words = max(row.words for row in last)
     minutes = max(row.seconds for row in last) / 60
     note = f"{number(words)} words in {number(minutes, 1)} minutes."
@@ -55,7 +56,7 @@ def _perplexity(log: Log, best: Evaluation, along: Choice) -> Figure:
     )
 
 
-def _steps(log: Log, along: Choice) -> List[Figure]:
+def _steps(log: Log, along: Choice) -> list[Figure]:
     kept = thin(log.steps)
     losses: Rows = []
     rates: Rows = []
@@ -104,8 +105,8 @@ def _steps(log: Log, along: Choice) -> List[Figure]:
     ]
 
 
-def thin(rows: Sequence[RowT]) -> List[Sequence[RowT]]:
-    """RETURNS (List[Sequence[RowT]]): Rows in their order, in at most MAX_POINTS parts
+def thin(rows: Sequence[RowT]) -> list[Sequence[RowT]]:
+    """RETURNS (list[Sequence[RowT]]): Rows in their order, in at most MAX_POINTS parts
     of about the same size."""
     n = min(len(rows), MAX_POINTS)
     bounds = [len(rows) * k // n for k in range(n + 1)]
@@ -117,21 +118,21 @@ def _thinned(parts: Sequence[Sequence[RowT]]) -> str:
     return f"A point is the mean of up to {largest} rows." if largest > 1 else ""
 
 
-def _row(part: Sequence[RowT], values: Dict[str, float]) -> Dict[str, Any]:
+def _row(part: Sequence[RowT], values: dict[str, float]) -> dict[str, Any]:
     end = part[-1]
     place = {"words": end.words, "minutes": finite(end.seconds / 60)}
     return {**place, **{name: finite(value) for name, value in values.items()}}
 
 
-def _table(rows: Rows, names: List[str], digits: Optional[int]) -> Table:
-    """digits (Optional[int]): None for those that a number needs."""
+def _table(rows: Rows, names: list[str], digits: int | None) -> Table:
+    """digits (int | None): None for those that a number needs."""
 
-    def show(value: Optional[float]) -> str:
+    def show(value: float | None) -> str:
         if digits is None and value is not None:
             return f"{value:.3g}"
         return number(value, digits or 0)
 
-    cells: List[List[Cell]] = [
+    cells: list[list[Cell]] = [
         [
             number(row["words"]),
             number(row["minutes"], 1),
@@ -142,15 +143,15 @@ def _table(rows: Rows, names: List[str], digits: Optional[int]) -> Table:
     return Table(["words", "minutes", *names], cells, len(names) + 2)
 
 
-def perplexities(results: Results) -> Optional[Table]:
-    """RETURNS (Optional[Table]): Of all texts, and the best of each pretraining."""
-    entries: List[Tuple[str, str, Perplexity]] = [
+def perplexities(results: Results) -> Table | None:
+    """RETURNS (Table | None): Of all texts, and the best of each pretraining."""
+    entries: list[tuple[str, str, Perplexity]] = [
         (log.name, "held out, best", log.data.best)
         for log in results.logs
         if log.data.best is not None
     ]
     entries += [(each.name, "evaluated", each.data) for each in results.perplexity]
-    rows: List[List[Cell]] = [
+    rows: list[list[Cell]] = [
         [
             name,
             how,

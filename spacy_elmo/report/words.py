@@ -1,7 +1,8 @@
 """The sections on words in context: maps of senses, and nearest neighbours."""
 
+from collections.abc import Sequence
 from statistics import fmean
-from typing import Any, Dict, List, NamedTuple, Sequence
+from typing import Any, NamedTuple
 
 from ..results import (
     InContext,
@@ -32,7 +33,7 @@ class WordMap(NamedTuple):
 
     word: str
     lang: str
-    accuracies: Dict[str, str]
+    accuracies: dict[str, str]
     majority: str
     figure: Figure
 
@@ -47,8 +48,8 @@ def senses(found: Found[Senses], place: int) -> Group:
     return Group(found.name, found.file, choice=choice, tables=tables, more=maps)
 
 
-def mean_accuracies(data: Senses) -> Dict[str, float]:
-    """RETURNS (Dict[str, float]): By layer, the mean of all words."""
+def mean_accuracies(data: Senses) -> dict[str, float]:
+    """RETURNS (dict[str, float]): By layer, the mean of all words."""
     return {
         layer: fmean(word.layers[number].accuracy for word in data.words)
         for number, layer in enumerate(data.layers)
@@ -61,7 +62,7 @@ def best_layer(data: Senses) -> str:
 
 
 def _accuracies(data: Senses) -> Table:
-    rows: List[List[Cell]] = []
+    rows: list[list[Cell]] = []
     for word in data.words:
         n = len(word.occurrences)
         cells = [percent(layer.accuracy, 0) for layer in word.layers]
@@ -79,7 +80,7 @@ def _word_map(word: SenseWord, lang: str, choice: Choice) -> WordMap:
     names = list(dict.fromkeys(each.sense for each in word.occurrences))
     maps = [scaled(layer.points) for layer in word.layers]
     rows: Rows = []
-    cells: List[List[Cell]] = []
+    cells: list[list[Cell]] = []
     for place, each in enumerate(word.occurrences):
         marked = Marked(
             each.text[: each.start],
@@ -87,7 +88,7 @@ def _word_map(word: SenseWord, lang: str, choice: Choice) -> WordMap:
             each.text[each.end :],
             lang,
         )
-        row: Dict[str, Any] = {"series": each.sense, **marked._asdict()}
+        row: dict[str, Any] = {"series": each.sense, **marked._asdict()}
         for number, points in enumerate(maps):
             row[f"x{number}"], row[f"y{number}"] = points[place]
         rows.append(row)
@@ -107,8 +108,8 @@ def _word_map(word: SenseWord, lang: str, choice: Choice) -> WordMap:
     return WordMap(word.word, lang, accuracies, percent(word.majority, 0), figure)
 
 
-def scaled(points: Sequence[Sequence[float]]) -> List[List[float]]:
-    """RETURNS (List[List[float]]): Moved, and scaled alike in both directions, to fit
+def scaled(points: Sequence[Sequence[float]]) -> list[list[float]]:
+    """RETURNS (list[list[float]]): Moved, and scaled alike in both directions, to fit
     between -1 and 1."""
     axes = list(zip(*points))
     middles = [(min(axis) + max(axis)) / 2 for axis in axes]
@@ -123,8 +124,8 @@ class NeighborsOf(NamedTuple):
     """A word in its sentence, what is near it by layer, and words by static vectors."""
 
     query: Marked
-    layers: Dict[str, Table]
-    static: List[StaticNeighbor]
+    layers: dict[str, Table]
+    static: list[StaticNeighbor]
 
 
 def neighbors(found: Found[Neighbors]) -> Group:
@@ -140,7 +141,7 @@ def neighbors(found: Found[Neighbors]) -> Group:
 
 
 def _neighbors(layer: NeighborsOfLayer) -> Table:
-    rows: List[List[Cell]] = [
+    rows: list[list[Cell]] = [
         [_marked(each), f"{each.cosine:.2f}"] for each in layer.neighbors
     ]
     return Table(["nearest, in its sentence", "cosine"], rows, 1)

@@ -2,7 +2,7 @@
 
 import json
 import math
-from typing import List, Sequence
+from collections.abc import Sequence
 
 from .charts import INK, POINT, Rows, Spec, chart, param, percent_axis, series
 from .figures import Choice
@@ -43,7 +43,7 @@ def curves(
         "color": look["color"],
     }
     fold = [{"fold": list(names), "as": ["series", "value"]}]
-    layers: List[Spec] = [
+    layers: list[Spec] = [
         {
             "transform": fold,
             "mark": {"type": "line", "strokeWidth": 2},
@@ -77,8 +77,8 @@ def curves(
     )
 
 
-def round_numbers(low: float, high: float) -> List[float]:
-    """RETURNS (List[float]): 1, 2 and 5 times powers of ten, between two numbers above
+def round_numbers(low: float, high: float) -> list[float]:
+    """RETURNS (list[float]): 1, 2 and 5 times powers of ten, between two numbers above
     zero."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     numbers = [digit * 10.0**power for power in powers for digit in (1, 2, 5)]
@@ -142,7 +142,7 @@ def against_data(rows: Rows, names: Sequence[str], metric: Choice) -> Spec:
         "shape": look["shape"],
         "tooltip": tooltip,
     }
-    layers: List[Spec] = [
+    layers: list[Spec] = [
         {"mark": {"type": "rule", "strokeWidth": 1.5}, "encoding": spread},
         {"mark": {"type": "line", "strokeWidth": 2}, "encoding": dashed},
         {"mark": {**POINT, "size": 80, "opacity": 1}, "encoding": points},

@@ -6,8 +6,9 @@ import gzip
 import re
 import zlib
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any, Dict, Iterable, Iterator, List, NamedTuple, Tuple
+from typing import IO, Any, NamedTuple
 
 import srsly
 
@@ -24,17 +25,17 @@ class Part(NamedTuple):
     """Some paragraphs, and whether a document ends after them. A document may be as
     long as the corpus, so that it is never needed as a whole."""
 
-    paragraphs: List[str]
+    paragraphs: list[str]
     ends: bool
 
 
-def find_files(patterns: Iterable[str]) -> List[Path]:
+def find_files(patterns: Iterable[str]) -> list[Path]:
     """Files, folders (all files in them of a known kind) and globs to files, in a fixed
     order.
 
-    RETURNS (List[Path]): Each file once.
+    RETURNS (list[Path]): Each file once.
     """
-    found: Dict[Path, None] = {}
+    found: dict[Path, None] = {}
     for pattern in patterns:
         if not pattern:  # which would be the folder one stands in
             raise ValueError(
@@ -129,8 +130,8 @@ def _record(line: str, troubles: "Counter[str]") -> Iterator[Part]:
 
 def read_lines(
     path: Path, troubles: "Counter[str]", limit: int = BLOCK
-) -> Iterator[Tuple[str, bool]]:
-    """YIELDS (Tuple[str, bool]): A line without its end, or as much of it as fits into
+) -> Iterator[tuple[str, bool]]:
+    """YIELDS (tuple[str, bool]): A line without its end, or as much of it as fits into
     about limit bytes, and whether it goes on."""
     pending = b""
     first = True
@@ -179,7 +180,7 @@ def _without_nul(text: str, troubles: "Counter[str]") -> str:
     return text.replace("\0", "")
 
 
-def _pieces(text: str) -> List[str]:
+def _pieces(text: str) -> list[str]:
     pieces = []
     while len(text) > MAX_RUN:
         place = min(len(text), MAX_PARAGRAPH)

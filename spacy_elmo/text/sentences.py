@@ -1,7 +1,7 @@
 """The sentences of a text, one after another."""
 
 from collections import Counter
-from typing import Iterator, List, Optional, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -12,10 +12,10 @@ from .tokenize import Splitter, make_chunks, split_chunk
 def read_sentences(
     texts: Sequence[str],
     splitter: Splitter,
-    troubles: Optional["Counter[str]"] = None,
-) -> Iterator[List[str]]:
+    troubles: "Counter[str]" | None = None,
+) -> Iterator[list[str]]:
     """texts (Sequence[str]): Files, folders, patterns.
-    troubles (Optional[Counter[str]]): Where broken input is counted."""
+    troubles (Counter[str] | None): Where broken input is counted."""
     troubles = Counter() if troubles is None else troubles
     for chunk in make_chunks(find_files(texts), 0.0, troubles):
         found = split_chunk(splitter, 0.0, chunk)

@@ -3,6 +3,7 @@
 import re
 import signal
 from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from hashlib import blake2b
 from itertools import chain, islice
@@ -10,14 +11,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import (
     Any,
-    Callable,
-    Deque,
-    Iterator,
-    List,
     NamedTuple,
-    Optional,
-    Sequence,
-    Tuple,
 )
 
 import numpy as np
@@ -44,12 +38,12 @@ class Splitter(NamedTuple):
     """How text becomes words.
 
     lang (str): A language of spaCy.
-    tokenizer (Optional[str]): A registered tokenizer; None for the language's own.
+    tokenizer (str | None): A registered tokenizer; None for the language's own.
     tokenized (bool): Instead, a sentence is a line, and words are parted by spaces.
     """
 
     lang: str = "xx"
-    tokenizer: Optional[str] = None
+    tokenizer: str | None = None
     tokenized: bool = False
 
     def load(self) -> Language:
@@ -97,10 +91,10 @@ class Chunk(NamedTuple):
     held_out: For each paragraph, whether its document is held out.
     """
 
-    paragraphs: List[str]
-    starts: List[bool]
-    held_out: List[bool]
-    path: Optional[Path] = None
+    paragraphs: list[str]
+    starts: list[bool]
+    held_out: list[bool]
+    path: Path | None = None
 
 
 class Words(NamedTuple):
@@ -109,10 +103,10 @@ class Words(NamedTuple):
     with 0 before each sentence, and the places in it where a document or a paragraph
     begins."""
 
-    words: List[str]
-    streams: Tuple[np.ndarray, np.ndarray]
-    documents: Tuple[np.ndarray, np.ndarray]
-    paragraphs: Tuple[np.ndarray, np.ndarray]
+    words: list[str]
+    streams: tuple[np.ndarray, np.ndarray]
+    documents: tuple[np.ndarray, np.ndarray]
+    paragraphs: tuple[np.ndarray, np.ndarray]
 
 
 def is_held_out(text: str, share: float) -> bool:
@@ -161,7 +155,7 @@ def is_endless(path: Path, only: bool) -> bool:
     return long and kind_of(path) != ".jsonl" and not has_documents(path)
 
 
-_loaded: Tuple[Optional[Splitter], Any] = (None, None)
+_loaded: tuple[Splitter | None, Any] = (None, None)
 
 
 def split_chunk(splitter: Splitter, share: float, chunk: Chunk) -> Words:
@@ -170,8 +164,8 @@ def split_chunk(splitter: Splitter, share: float, chunk: Chunk) -> Words:
     if _loaded[0] != splitter:
         _loaded = (splitter, splitter.load())
     nlp: Language = _loaded[1]
-    arrays: List[List[np.ndarray]] = [[], []]
-    places: List[List[Tuple[int, bool]]] = [[], []]
+    arrays: list[list[np.ndarray]] = [[], []]
+    places: list[list[tuple[int, bool]]] = [[], []]
     lengths = [0, 0]
     for doc, begins, held_out in _docs(nlp, splitter, share, chunk):
         stream = _stream(doc, splitter.tokenized)
@@ -200,7 +194,7 @@ def split_chunk(splitter: Splitter, share: float, chunk: Chunk) -> Words:
 
 def _docs(
     nlp: Language, splitter: Splitter, share: float, chunk: Chunk
-) -> Iterator[Tuple[Doc, bool, bool]]:
+) -> Iterator[tuple[Doc, bool, bool]]:
     """YIELDS: A paragraph, whether a document begins with it, and is held out."""
     if chunk.path is not None:
         for doc in _read_docs(chunk.path, nlp):
@@ -214,7 +208,7 @@ def _docs(
         yield doc, begins, held_out
 
 
-def _read_docs(path: Path, nlp: Language) -> List[Doc]:
+def _read_docs(path: Path, nlp: Language) -> list[Doc]:
     try:
         with open_file(path) as file:
             return list(DocBin().from_bytes(file.read()).get_docs(nlp.vocab))
@@ -276,7 +270,7 @@ def _in_order(
     chunks: Iterator[Chunk],
     ahead: int,
 ) -> Iterator[Words]:
-    waiting: Deque[Future[Words]] = deque()
+    waiting: deque[Future[Words]] = deque()
     for chunk in chunks:
         waiting.append(pool.submit(split_chunk, splitter, share, chunk))
         if len(waiting) > ahead:

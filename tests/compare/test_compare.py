@@ -65,8 +65,8 @@ def here(monkeypatch):
 class Fake:
     """In place of training.
 
-    trained (List[str]): The names of the runs it was asked for.
-    failing (Set[str]): Those that it fails.
+    trained (list[str]): The names of the runs it was asked for.
+    failing (set[str]): Those that it fails.
     """
 
     def __init__(self):
@@ -83,7 +83,7 @@ class Fake:
         return {"scores": scores, "test_scores": None, "mixes": [], "seconds": 2.0}
 
     def forget(self):
-        """RETURNS (List[str]): What was trained since the last time."""
+        """RETURNS (list[str]): What was trained since the last time."""
         trained, self.trained = self.trained, []
         return trained
 

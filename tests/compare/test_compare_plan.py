@@ -94,7 +94,7 @@ def test_whole_cnn_is_the_baselines(task, data):
 
 
 def cnns(section):
-    """RETURNS (List[Tuple[dict, dict]]): The embed and encode layers of a section."""
+    """RETURNS (list[tuple[dict, dict]]): The embed and encode layers of a section."""
     if "embed" in section:
         return [(section["embed"], section["encode"])]
     inner = [value for value in section.values() if isinstance(value, dict)]

@@ -28,7 +28,7 @@ def save(bilm, folder):
 
 
 def random_sentences(n, *, seed=0, n_words=12, length=7):
-    """RETURNS (List[List[str]]): Of up to `length` words."""
+    """RETURNS (list[list[str]]): Of up to `length` words."""
     rng = np.random.default_rng(seed)
     words = [a + b for a in "bdgkmt" for b in ("an", "el", "or")][:n_words]
     return [
@@ -46,7 +46,7 @@ def cosines(vectors, query):
 def save_vectors(folder, vectors):
     """A pipeline with word vectors.
 
-    vectors (Dict[str, List[float]])
+    vectors (dict[str, list[float]])
     """
     nlp = spacy.blank("en")
     nlp.vocab.reset_vectors(width=len(next(iter(vectors.values()))))

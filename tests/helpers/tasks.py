@@ -193,7 +193,7 @@ def task_config(factory, tok2vec):
 def make_nlp(bilm, tasks, *, seed=0, numbers=(0, 1, 2), **elmo_config):
     """A pipeline of `elmo` and tasks, initialised.
 
-    tasks (Dict[str, dict]): The tok2vec of each, by name; a name is a factory's, with
+    tasks (dict[str, dict]): The tok2vec of each, by name; a name is a factory's, with
         a number after it or not.
     """
     fix_random_seed(seed)
@@ -208,7 +208,7 @@ def make_nlp(bilm, tasks, *, seed=0, numbers=(0, 1, 2), **elmo_config):
 
 
 def train(nlp, examples, n_steps, *, optimizer=None, **options):
-    """RETURNS (List[Dict[str, float]]): The losses of each step."""
+    """RETURNS (list[dict[str, float]]): The losses of each step."""
     optimizer = optimizer or Adam(0.02, L2=0.0)
     losses = [{} for _ in range(n_steps)]
     for step in losses:
@@ -239,7 +239,7 @@ def mixes_of(nlp, name):
 
 
 def count_reads(monkeypatch):
-    """RETURNS (List[int]): Grows with each reading of a biLM by its number of docs."""
+    """RETURNS (list[int]): Grows with each reading of a biLM by its number of docs."""
     numbers = []
     for module, name in (
         (spacy_elmo.layers.elmo_model, "read_docs"),

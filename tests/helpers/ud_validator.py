@@ -8,9 +8,9 @@ import re
 import sys
 import unicodedata
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Dict, Iterator, List, Set, Tuple
 
 from helpers import ud_inventories as known
 
@@ -27,7 +27,7 @@ class Word:
     feats: str
     head: int
     deprel: str
-    misc: Dict[str, str]
+    misc: dict[str, str]
 
     @property
     def relation(self) -> str:
@@ -39,9 +39,9 @@ class Sentence:
     line: int
     sent_id: str = ""
     text: str = ""
-    words: List[Word] = field(default_factory=list)
+    words: list[Word] = field(default_factory=list)
 
-    def children(self, head: int) -> List[Word]:
+    def children(self, head: int) -> list[Word]:
         return [word for word in self.words if word.head == head]
 
 
@@ -49,12 +49,12 @@ class Sentence:
 class Report:
     """What was found in some files: problems as file:line: message, and counts."""
 
-    problems: List[str] = field(default_factory=list)
-    sentences: List[Sentence] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    sentences: list[Sentence] = field(default_factory=list)
     projective: int = 0
 
     @property
-    def words(self) -> List[Word]:
+    def words(self) -> list[Word]:
         return [word for sentence in self.sentences for word in sentence.words]
 
     def summary(self) -> str:
@@ -72,15 +72,15 @@ class Report:
         return "\n".join(lines)
 
 
-Complaint = Tuple[int, str]
+Complaint = tuple[int, str]
 
 
-def validate(paths: List[Path], lang: str) -> Report:
+def validate(paths: list[Path], lang: str) -> Report:
     """Check files as the parts of one treebank: sentence ids are unique among them."""
     report = Report()
-    seen: Set[str] = set()
+    seen: set[str] = set()
     for path in paths:
-        complaints: List[Complaint] = []
+        complaints: list[Complaint] = []
         text = path.read_text(encoding="utf-8")
         if not text.endswith("\n\n"):
             complaints.append((text.count("\n"), "no empty line after the last word"))
@@ -96,7 +96,7 @@ def validate(paths: List[Path], lang: str) -> Report:
     return report
 
 
-def read_sentences(text: str, complaints: List[Complaint]) -> Iterator[Sentence]:
+def read_sentences(text: str, complaints: list[Complaint]) -> Iterator[Sentence]:
     """Parse CoNLL-U; lines that cannot be read are complained about and left out."""
     sentence = None
     for number, line in enumerate(text.split("\n"), start=1):
@@ -284,7 +284,7 @@ def is_tree(sentence: Sentence) -> bool:
     return len(reached) == len(heads) + 1
 
 
-def crossing(sentence: Sentence) -> Set[int]:
+def crossing(sentence: Sentence) -> set[int]:
     """IDs of words between which and their heads stands a word from elsewhere."""
     heads = [0] + [word.head for word in sentence.words]
     found = set()

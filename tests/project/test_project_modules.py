@@ -12,7 +12,7 @@ from spacy_elmo.project.digest import digest_of
 
 
 def call(name, *args):
-    """RETURNS (Tuple[int, str]): The exit code, and the error in words."""
+    """RETURNS (tuple[int, str]): The exit code, and the error in words."""
     args = [sys.executable, "-m", f"spacy_elmo.gold.{name}", *map(str, args)]
     done = subprocess.run(args, capture_output=True, text=True, encoding="utf-8")
     assert "Traceback" not in done.stderr

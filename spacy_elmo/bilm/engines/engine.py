@@ -1,8 +1,9 @@
 """Inference on a CPU: the same function as the differentiable model, without a graph,
 on weights laid out for the purpose. Float32 is exact up to the order of sums."""
 
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Iterable, List, Optional, Sequence, cast
+from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -121,7 +122,7 @@ class FastLSTM:
         self.bias[2 * self.dim : 3 * self.dim] += layer.forget_bias
         self.projection = None
         self.project: Kernel = _identity
-        self._down: Optional[Tensor] = None
+        self._down: Tensor | None = None
         self.gates = self.make_kernel(
             self.weight, self.bias, scale=gate_scale(self.bias), sigmoid=True
         )
@@ -169,7 +170,7 @@ class FastLSTM:
         return (c * 2).sigmoid_().mul_(2).sub_(1).mul_(o)
 
     @property
-    def down(self) -> Optional[Tensor]:
+    def down(self) -> Tensor | None:
         """The projection as (proj, dim), whose rows are read faster one by one."""
         if self._down is None and self.projection is not None:
             self._down = self.projection.t().contiguous()
@@ -226,10 +227,10 @@ class Engine:
             [self.lstm_type(layer) for layer in layers] for layers in directions
         ]
         self.skip_connections = skip_connections
-        self._paired: Optional[List[PairedLSTM]] = None
+        self._paired: list[PairedLSTM] | None = None
 
     @property
-    def paired(self) -> List[PairedLSTM]:
+    def paired(self) -> list[PairedLSTM]:
         if self._paired is None:
             self._paired = [PairedLSTM(*pair) for pair in self.layers]
         return self._paired

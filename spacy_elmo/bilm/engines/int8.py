@@ -7,7 +7,7 @@ the last bit of a word's vector, which float32 has between a word computed alone
 among others, into one of its own steps.) The character CNN stays in float32."""
 
 import warnings
-from typing import Any, Optional
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -20,7 +20,7 @@ LEVELS = 63  # of either sign
 
 class Int8Kernel(PlainKernel):
     def __init__(
-        self, weight: Tensor, bias: Optional[Tensor] = None, **settings: Any
+        self, weight: Tensor, bias: Tensor | None = None, **settings: Any
     ) -> None:
         super().__init__(weight, bias, **settings)
         rows = weight.detach().t().contiguous()  # (n_out, n_in)

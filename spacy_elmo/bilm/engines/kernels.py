@@ -4,7 +4,7 @@ All are made of a weight W (n_in, n_out) and map x (n, n_in) to a new tensor (n,
 x W + b, then, where asked for, times `scale` (n_out,), clipped to +-`limit`, or through
 a sigmoid."""
 
-from typing import Callable, Optional
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -31,10 +31,10 @@ class PlainKernel:
     def __init__(
         self,
         weight: Tensor,
-        bias: Optional[Tensor] = None,
+        bias: Tensor | None = None,
         *,
-        scale: Optional[Tensor] = None,
-        limit: Optional[float] = None,
+        scale: Tensor | None = None,
+        limit: float | None = None,
         sigmoid: bool = False,
     ) -> None:
         self.weight = weight
@@ -71,10 +71,10 @@ class PackedKernel:
     def __init__(
         self,
         weight: Tensor,
-        bias: Optional[Tensor] = None,
+        bias: Tensor | None = None,
         *,
-        scale: Optional[Tensor] = None,
-        limit: Optional[float] = None,
+        scale: Tensor | None = None,
+        limit: float | None = None,
         sigmoid: bool = False,
     ) -> None:
         rows = weight.t().contiguous()
@@ -112,7 +112,7 @@ class PackedKernel:
         return True
 
 
-_packed: Optional[bool] = None
+_packed: bool | None = None
 
 
 def has_packed_kernels() -> bool:
@@ -125,10 +125,10 @@ def has_packed_kernels() -> bool:
 
 def fast_kernel(
     weight: Tensor,
-    bias: Optional[Tensor] = None,
+    bias: Tensor | None = None,
     *,
-    scale: Optional[Tensor] = None,
-    limit: Optional[float] = None,
+    scale: Tensor | None = None,
+    limit: float | None = None,
     sigmoid: bool = False,
 ) -> Kernel:
     """RETURNS (Kernel): The fastest exact kernel of this build of torch."""

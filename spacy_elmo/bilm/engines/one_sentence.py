@@ -1,8 +1,6 @@
 """One sentence at a time, where an LSTM is so small that calling a step takes as long
 as computing it: both directions take their steps together."""
 
-from typing import Optional
-
 import torch
 from torch import Tensor
 
@@ -31,7 +29,7 @@ class PairedLSTM:
         n_in = forward.n_in
         self.inputs = [fast_kernel(w[:n_in], b) for w, b in zip(weight, bias)]
         self.recurrent = weight[:, n_in:].contiguous()  # (2, proj, 4 * dim)
-        self.projection: Optional[Tensor] = None
+        self.projection: Tensor | None = None
         if forward.projection is not None:
             self.projection = torch.stack(
                 [layer.projection.detach() for layer in pair]  # type: ignore[union-attr]

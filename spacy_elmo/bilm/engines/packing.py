@@ -1,6 +1,6 @@
 """How the sentences of a call are laid out for the LSTMs."""
 
-from typing import Iterator, List, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
@@ -11,11 +11,11 @@ class Packing:
     """A batch of sentences laid out step by step, the longest first, so that at each
     step the sentences still running are the first rows and nothing is padded.
 
-    rows (List[int]): Which sentences of the call these are, longest first.
+    rows (list[int]): Which sentences of the call these are, longest first.
     starts (np.ndarray): Where each one's tokens begin when they stand one sentence
         after another, in this order.
-    active (List[int]): How many sentences are running at each step.
-    order (List[Tensor]): For the forward and the backward direction, which token stands
+    active (list[int]): How many sentences are running at each step.
+    order (list[Tensor]): For the forward and the backward direction, which token stands
         at each place of the layout, (n_tokens,).
     """
 
@@ -26,7 +26,7 @@ class Packing:
         self.starts = np.cumsum(self.lengths) - self.lengths
         steps = np.arange(self.lengths.max(initial=0))[:, None]  # (n_steps, 1)
         running = steps < self.lengths  # (n_steps, n_rows)
-        self.active: List[int] = running.sum(1).tolist()
+        self.active: list[int] = running.sum(1).tolist()
         forward = (self.starts + steps)[running]
         backward = (self.starts + self.lengths - 1 - steps)[running]
         self.order = [torch.from_numpy(forward), torch.from_numpy(backward)]
@@ -40,7 +40,7 @@ def plan(lengths: Sequence[int], max_tokens: int) -> Iterator[Packing]:
     """Group sentences of like length into batches of at most max_tokens tokens, or of
     one sentence. Sentences without tokens are left out."""
     order = [row for row in np.argsort(lengths, kind="stable") if lengths[row]]
-    rows: List[int] = []
+    rows: list[int] = []
     n_tokens = 0
     for row in reversed(order):
         if rows and n_tokens + lengths[row] > max_tokens:

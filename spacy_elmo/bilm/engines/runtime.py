@@ -1,15 +1,9 @@
 """From the keys of sentences to layers: what stays the same between calls."""
 
+from collections.abc import Callable, Sequence
 from typing import (
     TYPE_CHECKING,
-    Callable,
-    Dict,
-    List,
-    Optional,
-    Sequence,
-    Tuple,
     TypeVar,
-    Union,
 )
 
 import numpy as np
@@ -67,7 +61,7 @@ class Runtime:
         self.bilm = bilm
         fast = bilm.device.type == "cpu" and bilm.dtype == torch.float32
         parts = bilm.encoder, bilm.directions, bilm.config.lstm.skip_connections
-        self.engine: Union[Engine, PaddedEngine]
+        self.engine: Engine | PaddedEngine
         if precision == "int8":
             if not fast:
                 raise ValueError("int8 needs a float32 model on a CPU")
@@ -77,16 +71,16 @@ class Runtime:
         else:
             self.engine = PaddedEngine(bilm)
         self.words = WordCache(bilm.encoder, self.engine.encode, cache_words)
-        self._boundary: Optional[State] = None
+        self._boundary: State | None = None
 
     def run(
         self,
-        sentences: Sequence[List[Key]],
-        state: Optional[State],
+        sentences: Sequence[list[Key]],
+        state: State | None,
         *,
         max_batch_tokens: int,
         finish: Callable[[int, Tensor], ResultT],
-    ) -> Tuple[List[ResultT], Optional[State]]:
+    ) -> tuple[list[ResultT], State | None]:
         """sentences: Keys of each, boundaries included.
         state: A row a sentence (or more) to start from, left as it is; None starts
             every sentence from zero.
@@ -97,7 +91,7 @@ class Runtime:
         table, index = self.words.lookup(sentences)
         shape = (0, self.bilm.config.lstm.n_layers + 1, self.bilm.config.width)
         empty = table.new_empty(shape)
-        out: Dict[int, ResultT] = {}
+        out: dict[int, ResultT] = {}
         # From zero, all sentences pass their first boundary alike and none needs the
         # last one: with that step done once, the boundaries cost nothing.
         skip = state is None and self.bilm.encoder.fixed_boundaries

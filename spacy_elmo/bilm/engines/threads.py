@@ -2,8 +2,9 @@
 
 import os
 import threading
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Callable, List, Optional, Sequence, TypeVar
+from typing import TypeVar
 
 import torch
 
@@ -43,18 +44,18 @@ def _after_fork() -> None:
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
-_workers: Optional[_Workers] = None
+_workers: _Workers | None = None
 _lock = threading.Lock()
 
 
 def side_by_side(
     tasks: Sequence[Callable[[], ResultT]], parallel: bool
-) -> List[ResultT]:
+) -> list[ResultT]:
     """Run tasks that compute with torch.
 
     parallel (bool): Whether they are large enough to run at the same time; if not,
         they follow each other, without spreading operations over threads.
-    RETURNS (List[ResultT]): What the tasks return, in order.
+    RETURNS (list[ResultT]): What the tasks return, in order.
     """
     global _workers
     n_threads = torch.get_num_threads()

@@ -1,7 +1,7 @@
 """Vectors of distinct words: computed once, kept up to a limit."""
 
 import threading
-from typing import Callable, Dict, List, Sequence, Tuple
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -32,7 +32,7 @@ class WordCache:
         self.compute = compute
         self.max_words = max_words
         self._lock = threading.Lock()
-        self._rows: Dict[Key, int] = {}
+        self._rows: dict[Key, int] = {}
         self._table = torch.empty(0, encoder.output_dim)
 
     def __len__(self) -> int:
@@ -42,9 +42,9 @@ class WordCache:
         with self._lock:
             self._rows = {}
 
-    def lookup(self, sentences: Sequence[List[Key]]) -> Tuple[Tensor, List[np.ndarray]]:
-        """sentences (Sequence[List[Key]]): The keys of each sentence.
-        RETURNS (Tuple): A table of vectors (n, output_dim) and, for each sentence, the
+    def lookup(self, sentences: Sequence[list[Key]]) -> tuple[Tensor, list[np.ndarray]]:
+        """sentences (Sequence[list[Key]]): The keys of each sentence.
+        RETURNS (tuple): A table of vectors (n, output_dim) and, for each sentence, the
             rows of its tokens.
         """
         distinct = dict.fromkeys(key for keys in sentences for key in keys)
@@ -61,7 +61,7 @@ class WordCache:
         ]
         return table, index
 
-    def _add(self, distinct: List[Key]) -> None:
+    def _add(self, distinct: list[Key]) -> None:
         # Another thread may read both: rows are added to them or all replaced, but none
         # is changed.
         new = [key for key in distinct if key not in self._rows]
@@ -82,7 +82,7 @@ class WordCache:
         self._table[used:needed] = vectors
         self._rows.update(zip(new, range(used, needed)))
 
-    def _compute(self, keys: List[Key]) -> Tensor:
+    def _compute(self, keys: list[Key]) -> Tensor:
         """Words of like length go together, so that short ones stay short."""
         cost = np.array([self.encoder.cost(key) for key in keys])
         order = np.argsort(cost, kind="stable")

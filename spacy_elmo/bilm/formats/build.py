@@ -2,8 +2,9 @@
 
 import json
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any
 
 from safetensors import SafetensorError
 from safetensors.torch import save_file
@@ -24,8 +25,8 @@ def read_json(path: Path) -> Any:
         raise SourceError(f"{path}: found no JSON ({error})") from None
 
 
-def read_vocab(path: Path, n_words: Optional[int] = None) -> List[str]:
-    """RETURNS (List[str]): The words of a softmax, one a line; n_words of them, if that
+def read_vocab(path: Path, n_words: int | None = None) -> list[str]:
+    """RETURNS (list[str]): The words of a softmax, one a line; n_words of them, if that
     is given."""
     try:
         text = path.read_bytes().decode("utf-8")
@@ -61,7 +62,7 @@ def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:
     os.replace(part, path)
 
 
-def save_tensors(tensors: Dict[str, Tensor], path: Path) -> None:
+def save_tensors(tensors: dict[str, Tensor], path: Path) -> None:
     try:
         save_file(tensors, path)
     except SafetensorError as error:  # which is no OSError, though the disk may be full
@@ -70,15 +71,15 @@ def save_tensors(tensors: Dict[str, Tensor], path: Path) -> None:
 
 def build(
     config: BiLMConfig,
-    tensors: Dict[str, Tensor],
+    tensors: dict[str, Tensor],
     *,
     where: Callable[[str], Path],
     lexicon: Lexicon,
-    vocab: Optional[Sequence[str]] = None,
+    vocab: Sequence[str] | None = None,
 ) -> BiLM:
     """Make a model of given weights.
 
-    tensors (Dict[str, Tensor]): By the model's own names; more are passed over.
+    tensors (dict[str, Tensor]): By the model's own names; more are passed over.
     where (Callable[[str], Path]): The file that a tensor, the "characters" or the
         "words" of the lexicon come from, for errors.
     """
@@ -95,8 +96,8 @@ def construct(
     config: BiLMConfig,
     *,
     where: Callable[[str], Path],
-    lexicon: Optional[Lexicon] = None,
-    vocab: Optional[Sequence[str]] = None,
+    lexicon: Lexicon | None = None,
+    vocab: Sequence[str] | None = None,
 ) -> BiLM:
     """RETURNS (BiLM): A model whose weights are yet to be loaded."""
     try:

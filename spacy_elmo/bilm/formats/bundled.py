@@ -2,19 +2,18 @@
 
 import warnings
 from pathlib import Path
-from typing import List, Optional
 
 FOLDER = Path(__file__).parents[2] / "bundled"
 LANGUAGES = {"en": "en_elmo_sm", "ko": "ko_elmo_sm"}
 
 
-def bundled_names() -> List[str]:
-    """RETURNS (List[str]): What can be named instead of a path to a biLM."""
+def bundled_names() -> list[str]:
+    """RETURNS (list[str]): What can be named instead of a path to a biLM."""
     return sorted(LANGUAGES.values())
 
 
-def find_bundled(name: str) -> Optional[Path]:
-    """RETURNS (Optional[Path]): The folder of the bundled biLM of that name."""
+def find_bundled(name: str) -> Path | None:
+    """RETURNS (Path | None): The folder of the bundled biLM of that name."""
     return FOLDER / name if name in LANGUAGES.values() else None
 
 

@@ -3,9 +3,10 @@
 import json
 import warnings
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -27,11 +28,11 @@ PROJECTION = "CNN_proj/W_proj"
 SOFTMAX = "softmax/W"
 
 
-def find_hdf5(source: Path) -> Optional[Tuple[Path, Path]]:
+def find_hdf5(source: Path) -> tuple[Path, Path] | None:
     """The options and weights that a folder holds, or that a file of either kind has
     beside it, under plain names or with a common beginning.
 
-    RETURNS (Optional[Tuple[Path, Path]]): options and weights; None if there are none.
+    RETURNS (tuple[Path, Path] | None): options and weights; None if there are none.
     """
     folder = source if source.is_dir() else source.parent
     if source.is_dir() or source.name == OPTIONS:
@@ -56,8 +57,8 @@ def find_hdf5(source: Path) -> Optional[Tuple[Path, Path]]:
     return options, weights[0]
 
 
-def _weights_in(folder: Path) -> List[Path]:
-    """RETURNS (List[Path]): The files with the likeliest name: there should be one.
+def _weights_in(folder: Path) -> list[Path]:
+    """RETURNS (list[Path]): The files with the likeliest name: there should be one.
     simple_elmo's is model.hdf5."""
     files = sorted(path for path in folder.iterdir() if path.suffix == ".hdf5")
     plain = [path for path in files if path.name == WEIGHTS]
@@ -111,7 +112,7 @@ def _load(options_path: Path, weights_path: Path, file: Any) -> BiLM:
         softmax = SoftmaxConfig(n_words=_n_rows(file, SOFTMAX))
         config = replace(config, softmax=softmax)
     # First the shapes alone: nothing is allocated for a file that does not fit.
-    nothing: Dict[str, Tensor] = defaultdict(lambda: torch.empty(0, 0))
+    nothing: dict[str, Tensor] = defaultdict(lambda: torch.empty(0, 0))
     for key, shape, _ in places(config, nothing):
         check_shape(weights_path, key, file, shape)
     vocab = None
@@ -187,11 +188,11 @@ def _has_softmax(path: Path) -> bool:
 
 
 def places(
-    config: BiLMConfig, tensors: Dict[str, Tensor]
-) -> Iterator[Tuple[str, Tuple[int, ...], Tensor]]:
+    config: BiLMConfig, tensors: dict[str, Tensor]
+) -> Iterator[tuple[str, tuple[int, ...], Tensor]]:
     """Where each array of a file stands in the model.
 
-    YIELDS (Tuple): Its name, its shape on file, and a view of the model's tensor that
+    YIELDS (tuple): Its name, its shape on file, and a view of the model's tensor that
         has the same numbers in the same order.
     """
     encoder, lstm = config.encoder, config.lstm
@@ -263,7 +264,7 @@ def read_options(options: Any) -> BiLMConfig:
     )
 
 
-def _more(data: Dict[str, Any], known: Dict[str, Any]) -> Dict[str, Any]:
+def _more(data: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
     """What data has beyond the known keys, in its sections too."""
     more = {key: value for key, value in data.items() if key not in known}
     for key, value in known.items():
@@ -273,7 +274,7 @@ def _more(data: Dict[str, Any], known: Dict[str, Any]) -> Dict[str, Any]:
     return more
 
 
-def _merge(data: Dict[str, Any], more: Dict[str, Any]) -> Dict[str, Any]:
+def _merge(data: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
     """data with what _more took out of it."""
     merged = {**more, **data}
     for key in data.keys() & more.keys():
@@ -282,8 +283,8 @@ def _merge(data: Dict[str, Any], more: Dict[str, Any]) -> Dict[str, Any]:
     return merged
 
 
-def write_options(config: BiLMConfig) -> Dict[str, Any]:
-    """RETURNS (Dict[str, Any]): What read_options reads."""
+def write_options(config: BiLMConfig) -> dict[str, Any]:
+    """RETURNS (dict[str, Any]): What read_options reads."""
     encoder, lstm = config.encoder, config.lstm
     assert isinstance(encoder, BytesConfig)
     options = {
@@ -307,7 +308,7 @@ def write_options(config: BiLMConfig) -> Dict[str, Any]:
     return _merge(options, config.training)
 
 
-def _section(data: Dict[str, Any], name: str, keys: List[str]) -> Dict[str, Any]:
+def _section(data: dict[str, Any], name: str, keys: list[str]) -> dict[str, Any]:
     section = data.get(name)
     if not isinstance(section, dict):
         raise ValueError(f"found no section '{name}'")

@@ -6,7 +6,7 @@ for these the values that all of them share are taken."""
 
 import warnings
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,12 +19,12 @@ from .build import build, check_shape, read_json
 
 EMBEDDER, ENCODER = "token_embedder.pkl", "encoder.pkl"
 WORDS, CHARS = "word_emb_layer.embedding.weight", "char_emb_layer.embedding.weight"
-PUBLISHED: Dict[str, Any] = {
+PUBLISHED: dict[str, Any] = {
     "encoder": {"name": "elmo", "cell_clip": 3, "proj_clip": 3},
     "token_embedder": {"activation": "relu", "max_characters_per_token": 50},
 }
 
-Tensors = Dict[str, Tensor]
+Tensors = dict[str, Tensor]
 
 
 def is_manylangs(folder: Path) -> bool:
@@ -62,7 +62,7 @@ def load_manylangs(folder: Path) -> BiLM:
     return build(config, tensors, where=where, lexicon=lexicon)
 
 
-def _read_settings(folder: Path) -> Tuple[Path, Dict[str, Any]]:
+def _read_settings(folder: Path) -> tuple[Path, dict[str, Any]]:
     """The settings that config.json points to, and the file they were found in."""
     config = folder / "config.json"
     data = read_json(config)
@@ -112,12 +112,12 @@ def _load_state(path: Path) -> Tensors:
     return state
 
 
-def _read_lexicon(path: Path, max_rows: int) -> Dict[str, int]:
+def _read_lexicon(path: Path, max_rows: int) -> dict[str, int]:
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (ValueError, OSError) as error:
         raise SourceError(f"{path}: cannot be read as UTF-8 text ({error})") from None
-    symbols: Dict[str, int] = {}
+    symbols: dict[str, int] = {}
     for number, line in enumerate(lines, 1):
         if not line:
             continue
@@ -138,7 +138,7 @@ def _read_lexicon(path: Path, max_rows: int) -> Dict[str, int]:
 
 
 def _encoder_config(
-    folder: Path, state: Tensors, settings: Dict[str, Any]
+    folder: Path, state: Tensors, settings: dict[str, Any]
 ) -> EncoderConfig:
     path = folder / EMBEDDER
     word_dim = _shape(path, state, WORDS, 2)[1] if WORDS in state else 0
@@ -154,7 +154,7 @@ def _encoder_config(
     char_dim = _shape(path, state, CHARS, 2)[1]
     if "char_lstm.weight_ih_l0" in state:
         return CharsConfig(reader="lstm", char_dim=char_dim, word_dim=word_dim)
-    filters: List[List[int]] = []
+    filters: list[list[int]] = []
     while not filters or f"convolutions.{len(filters)}.weight" in state:
         shape = _shape(path, state, f"convolutions.{len(filters)}.weight", 3)
         filters.append([shape[2], shape[0]])
@@ -173,7 +173,7 @@ def _encoder_config(
     )
 
 
-def _lstm_config(folder: Path, state: Tensors, settings: Dict[str, Any]) -> LSTMConfig:
+def _lstm_config(folder: Path, state: Tensors, settings: dict[str, Any]) -> LSTMConfig:
     path = folder / ENCODER
     shape = _shape(path, state, "forward_layer_0.state_projection.weight", 2)
     n_layers = 1
@@ -190,11 +190,11 @@ def _lstm_config(folder: Path, state: Tensors, settings: Dict[str, Any]) -> LSTM
     )
 
 
-def _is_cnn(settings: Dict[str, Any]) -> bool:
+def _is_cnn(settings: dict[str, Any]) -> bool:
     return str(settings.get("name", "cnn")).lower() == "cnn"
 
 
-def _shape(path: Path, state: Tensors, name: str, n_dims: int) -> Tuple[int, ...]:
+def _shape(path: Path, state: Tensors, name: str, n_dims: int) -> tuple[int, ...]:
     if name not in state or state[name].dim() != n_dims:
         found = f"of shape {tuple(state[name].shape)}" if name in state else "missing"
         raise SourceError(

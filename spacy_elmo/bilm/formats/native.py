@@ -4,7 +4,7 @@ softmax.safetensors and vocab.txt, and lexicon.json where the encoder has symbol
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict
+from typing import TYPE_CHECKING, Any
 
 from safetensors import SafetensorError
 from safetensors.torch import load, load_file, save
@@ -63,8 +63,8 @@ def save_native(bilm: "BiLM", folder: Path, dtype: str = "float32") -> None:
     """Write a native folder, the weights in one of storage.DTYPES."""
     folder.mkdir(parents=True, exist_ok=True)
     was_native = is_native(folder)
-    weights: Dict[str, Tensor] = {}
-    softmax: Dict[str, Tensor] = {}
+    weights: dict[str, Tensor] = {}
+    softmax: dict[str, Tensor] = {}
     for name, tensor in bilm.state_dict().items():
         part, _, rest = name.partition(".")
         target = (softmax, rest) if part == "softmax" else (weights, name)
@@ -85,8 +85,8 @@ def save_native(bilm: "BiLM", folder: Path, dtype: str = "float32") -> None:
     _save_json(folder / CONFIG, _config_data(bilm))
 
 
-def native_parts(bilm: "BiLM") -> Dict[str, Any]:
-    """RETURNS (Dict[str, Any]): What the files of a native folder hold: "config",
+def native_parts(bilm: "BiLM") -> dict[str, Any]:
+    """RETURNS (dict[str, Any]): What the files of a native folder hold: "config",
     "lexicon" and "vocab" as JSON data, all weights as safetensors bytes."""
     weights = {
         name: tensor.detach().cpu().contiguous()
@@ -100,7 +100,7 @@ def native_parts(bilm: "BiLM") -> Dict[str, Any]:
     }
 
 
-def load_native_parts(parts: Dict[str, Any]) -> "BiLM":
+def load_native_parts(parts: dict[str, Any]) -> "BiLM":
     """The other way round."""
     where = Path("biLM")
     return build(
@@ -112,11 +112,11 @@ def load_native_parts(parts: Dict[str, Any]) -> "BiLM":
     )
 
 
-def _config_data(bilm: "BiLM") -> Dict[str, Any]:
+def _config_data(bilm: "BiLM") -> dict[str, Any]:
     return {"format": FORMAT, "format_version": VERSION, **bilm.config.to_dict()}
 
 
-def _load_tensors(path: Path) -> Dict[str, Tensor]:
+def _load_tensors(path: Path) -> dict[str, Tensor]:
     try:
         return unpack(load_file(path))
     except FileNotFoundError:

@@ -1,7 +1,5 @@
 """Weights on disk in fewer bits. In memory they are always float32."""
 
-from typing import Dict
-
 import torch
 from torch import Tensor
 
@@ -9,8 +7,8 @@ DTYPES = ("float32", "float16", "int8")
 SCALES = ".scales"  # after the name of a tensor that is stored in 8 bits
 
 
-def pack(tensors: Dict[str, Tensor], dtype: str) -> Dict[str, Tensor]:
-    """RETURNS (Dict[str, Tensor]): Tensors to be written.
+def pack(tensors: dict[str, Tensor], dtype: str) -> dict[str, Tensor]:
+    """RETURNS (dict[str, Tensor]): Tensors to be written.
 
     dtype (str): "float32" as they are, "float16", or "int8": the largest matrices
         (more than half as large as the largest one) as whole numbers of -127 to 127
@@ -35,8 +33,8 @@ def pack(tensors: Dict[str, Tensor], dtype: str) -> Dict[str, Tensor]:
     return packed
 
 
-def unpack(tensors: Dict[str, Tensor]) -> Dict[str, Tensor]:
-    """RETURNS (Dict[str, Tensor]): In float32, whatever they were stored in."""
+def unpack(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """RETURNS (dict[str, Tensor]): In float32, whatever they were stored in."""
     plain = {}
     for name, tensor in tensors.items():
         if not name.endswith(SCALES):

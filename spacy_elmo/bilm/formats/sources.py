@@ -1,7 +1,6 @@
 """One door for all kinds of biLM files."""
 
 from pathlib import Path
-from typing import Union
 
 from ..engines.runtime import PRECISIONS
 from ..errors import SourceError
@@ -15,11 +14,11 @@ FORMATS = ("native", "hdf5")
 
 
 def load_bilm(
-    source: Union[str, Path], *, device: str = "cpu", precision: str = "float32"
+    source: str | Path, *, device: str = "cpu", precision: str = "float32"
 ) -> BiLM:
     """Load a biLM.
 
-    source (Union[str, Path]): A native biLM folder; a folder with options.json and
+    source (str | Path): A native biLM folder; a folder with options.json and
         weights.hdf5, or with *_options.json and *_weights.hdf5, or either of the two
         files; an ELMoForManyLangs folder; or the name of a bundled biLM.
     device (str): Where to put it.
@@ -61,7 +60,7 @@ def _load(path: Path) -> BiLM:
 
 def save_bilm(
     bilm: BiLM,
-    folder: Union[str, Path],
+    folder: str | Path,
     format: str = "native",
     dtype: str = "float32",
 ) -> None:

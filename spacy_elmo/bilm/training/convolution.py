@@ -2,7 +2,8 @@
 computes, as one product for filters of all widths, with a backward pass that stores no
 positions."""
 
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F

@@ -1,7 +1,7 @@
 """A larger biLM out of a smaller one that has learned something."""
 
 from dataclasses import replace
-from typing import Union, cast
+from typing import cast
 
 import torch
 from torch import nn
@@ -25,7 +25,7 @@ def grow(bilm: BiLM, lstm: LSTMConfig) -> BiLM:
     config = replace(bilm.config, lstm=lstm)
     if config.encoder_projection != bilm.config.encoder_projection:
         # Its features have the new size by chance: the projection stays.
-        encoder = cast(Union[BytesConfig, WordsConfig], config.encoder)
+        encoder = cast(BytesConfig | WordsConfig, config.encoder)
         config = replace(config, encoder=replace(encoder, projection=True))
     grown = BiLM(config, lexicon=bilm.lexicon, vocab=bilm.vocab).to(bilm.weight)
     with torch.no_grad():

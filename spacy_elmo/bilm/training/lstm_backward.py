@@ -1,7 +1,8 @@
 """A layer of one direction for training: what ProjectedLSTM computes, with a backward
 pass written by hand so that all products but the recurrent ones are large."""
 
-from typing import Any, Callable, List, Optional, Tuple
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,16 +13,16 @@ from .matmul import pays, product, step_kernel
 
 
 def run_layer(
-    layer: ProjectedLSTM, x: Tensor, h: Tensor, c: Tensor, keep: Optional[Tensor]
-) -> Tuple[Tensor, Tensor, Tensor]:
+    layer: ProjectedLSTM, x: Tensor, h: Tensor, c: Tensor, keep: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
     """Run a layer over streams.
 
     x (Tensor): Inputs, (n_steps, n_rows, n_in).
     h, c (Tensor): States to start from, (n_rows, proj) and (n_rows, dim). They get no
         gradient.
-    keep (Optional[Tensor]): 0 where a row forgets its state before a step and 1
+    keep (Tensor | None): 0 where a row forgets its state before a step and 1
         elsewhere, (n_steps, n_rows, 1); None if no row ever does.
-    RETURNS (Tuple[Tensor, Tensor, Tensor]): Outputs (n_steps, n_rows, proj), and the
+    RETURNS (tuple[Tensor, Tensor, Tensor]): Outputs (n_steps, n_rows, proj), and the
         last states, without gradients.
     """
     clips = (layer.cell_clip, layer.proj_clip)
@@ -48,13 +49,13 @@ class LSTMFunction(torch.autograd.Function):
         x: Tensor,
         weight: Tensor,
         bias: Tensor,
-        projection: Optional[Tensor],
+        projection: Tensor | None,
         h: Tensor,
         c: Tensor,
-        keep: Optional[Tensor],
+        keep: Tensor | None,
         forget_bias: float,
-        clips: Tuple[Optional[float], Optional[float]],
-    ) -> Tuple[Tensor, Tensor, Tensor]:
+        clips: tuple[float | None, float | None],
+    ) -> tuple[Tensor, Tensor, Tensor]:
         n_steps, n_rows, n_in = x.shape
         dim = weight.shape[1] // 4
         cell_clip, proj_clip = clips
@@ -66,7 +67,7 @@ class LSTMFunction(torch.autograd.Function):
         project = None
         if projection is not None:
             project = step_kernel(projection, n_rows, limit=proj_clip)
-        gates: List[Tensor] = []
+        gates: list[Tensor] = []
         before_c = c.new_empty(n_steps, n_rows, dim)  # after forgetting
         cells = c.new_empty(n_steps, n_rows, dim)
         tanh_c = c.new_empty(n_steps, n_rows, dim)

@@ -2,7 +2,7 @@
 torch itself calls for float32; like the packed kernels of inference they are private to
 torch, and what they cannot do goes the usual way."""
 
-from typing import Any, Optional, Tuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -23,7 +23,7 @@ def pays(x: Tensor, weight: Tensor) -> bool:
     )
 
 
-def product(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None) -> Tensor:
+def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x weight + bias, without gradients.
 
     x (Tensor): (n, k). weight (Tensor): (k, m), or a view of that shape. bias (m,).
@@ -33,9 +33,7 @@ def product(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None) -> Tensor:
     return x @ weight if bias is None else torch.addmm(bias, x, weight)
 
 
-def step_kernel(
-    weight: Tensor, n_rows: int, *, limit: Optional[float] = None
-) -> Kernel:
+def step_kernel(weight: Tensor, n_rows: int, *, limit: float | None = None) -> Kernel:
     """RETURNS (Kernel): A product that is taken many times, with n_rows each. Packing
     the weight takes about as long as one of them."""
     packed = pays(weight.new_empty(n_rows, 0), weight)
@@ -49,7 +47,7 @@ class _Linear(torch.autograd.Function):
         return product(x, weight, bias)
 
     @staticmethod
-    def backward(ctx: Any, d: Tensor) -> Tuple[Optional[Tensor], Tensor, Tensor]:
+    def backward(ctx: Any, d: Tensor) -> tuple[Tensor | None, Tensor, Tensor]:
         x, weight = ctx.saved_tensors
         d_x = product(d, weight.t()) if ctx.needs_input_grad[0] else None
         return d_x, product(x.t(), d), d.sum(0)

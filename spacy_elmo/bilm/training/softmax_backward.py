@@ -1,7 +1,8 @@
 """Losses of the output layers together with their gradients. A loss of training has the
 gradient 1, so that both can be had in one go, without keeping or recomputing logits."""
 
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -20,8 +21,8 @@ class RowGradient(NamedTuple):
     values: Tensor
 
 
-Gradient = Union[Tensor, RowGradient]
-Sample = Tuple[Tensor, int]
+Gradient = Tensor | RowGradient
+Sample = tuple[Tensor, int]
 
 
 class HeadResult(NamedTuple):
@@ -30,11 +31,11 @@ class HeadResult(NamedTuple):
 
     loss: Tensor
     d_hidden: Tensor
-    gradients: Dict[str, Gradient]
+    gradients: dict[str, Gradient]
 
 
-def draw_sample(head: Softmax, device: torch.device) -> Optional[Sample]:
-    """RETURNS (Optional[Sample]): What a sampled layer is to be trained against."""
+def draw_sample(head: Softmax, device: torch.device) -> Sample | None:
+    """RETURNS (Sample | None): What a sampled layer is to be trained against."""
     if isinstance(head, SampledSoftmax):
         return head.draw(device)
     return None
@@ -44,11 +45,11 @@ def loss_and_gradients(
     head: Softmax,
     hidden: Tensor,
     targets: Tensor,
-    sample: Optional[Sample],
-    dtype: Optional[torch.dtype] = None,
+    sample: Sample | None,
+    dtype: torch.dtype | None = None,
 ) -> HeadResult:
     """hidden (Tensor): (n, proj). targets (Tensor): (n,).
-    dtype (Optional[torch.dtype]): What a sampled layer computes its products in, if it
+    dtype (torch.dtype | None): What a sampled layer computes its products in, if it
         is not the type of hidden."""
     if sample is not None:
         assert isinstance(head, SampledSoftmax)
@@ -85,7 +86,7 @@ def _full(head: FullSoftmax, hidden: Tensor, targets: Tensor) -> HeadResult:
         d_logits.scatter_(1, own, found - 1)
         d_hidden[rows] = product(d_logits, weight)
         d_weights += product(inputs[rows].t(), d_logits)
-    gradients: Dict[str, Gradient] = {
+    gradients: dict[str, Gradient] = {
         "weight": d_weights[:-1].t().contiguous(),
         "bias": d_weights[-1],
     }
@@ -131,7 +132,7 @@ def _sampled(
         RowGradient(targets, d_own[:, None] * hidden),
     ]
     bias_parts = [RowGradient(words, d_words[:, -1]), RowGradient(targets, d_own)]
-    gradients: Dict[str, Gradient] = {
+    gradients: dict[str, Gradient] = {
         "weight": merge_rows(parts),
         "bias": merge_rows(bias_parts),
     }
@@ -162,7 +163,7 @@ def merge_rows(parts: Sequence[RowGradient]) -> RowGradient:
     return RowGradient(rows, total.index_add_(0, places, values))
 
 
-def add_gradients(parts: List[Gradient]) -> Gradient:
+def add_gradients(parts: list[Gradient]) -> Gradient:
     """The sum of gradients of one weight."""
     if isinstance(parts[0], RowGradient):
         return merge_rows([part for part in parts if isinstance(part, RowGradient)])

@@ -1,7 +1,8 @@
 """One step of training: both directions over a window of packed streams."""
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -34,7 +35,7 @@ class Window(NamedTuple):
     ids: Sequence[Tensor]
     tokens: Tensor
     targets: Tensor
-    keep: Optional[Tensor]
+    keep: Tensor | None
 
 
 class Step(NamedTuple):
@@ -42,7 +43,7 @@ class Step(NamedTuple):
     the mean loss for each weight by its name, and the states to go on from."""
 
     losses: Tensor
-    gradients: Dict[str, Gradient]
+    gradients: dict[str, Gradient]
     state: State
 
 
@@ -72,13 +73,13 @@ def train_step(
     dropout: Dropout,
     *,
     frozen: bool = False,
-    dtype: Optional[torch.dtype] = None,
+    dtype: torch.dtype | None = None,
     loss_scale: float = 1.0,
 ) -> Step:
     """Compute the gradients of a window.
 
     frozen (bool): Only the softmax is to learn.
-    dtype (Optional[torch.dtype]): What the encoder and the LSTMs compute in, if it is
+    dtype (torch.dtype | None): What the encoder and the LSTMs compute in, if it is
         not the type of the weights.
     loss_scale (float): What gradients are multiplied with on their way through the
         LSTMs and the encoder, so that float16 can hold them.
@@ -102,7 +103,7 @@ def train_step(
         for d, sample in enumerate(samples)
     ]
     first, second = side_by_side(tasks, parallel=bilm.device.type == "cpu")
-    gradients: Dict[str, Gradient] = {}
+    gradients: dict[str, Gradient] = {}
     for name in first.head:
         total = add_gradients([first.head[name], second.head[name]])
         gradients[f"softmax.{name}"] = _scaled(total, 0.5 / n_targets)
@@ -121,9 +122,9 @@ def train_step(
 class _Direction(NamedTuple):
     loss: Tensor
     d_vectors: Tensor
-    layers: Dict[str, Gradient]
-    head: Dict[str, Gradient]
-    state: Tuple[Tensor, Tensor]
+    layers: dict[str, Gradient]
+    head: dict[str, Gradient]
+    state: tuple[Tensor, Tensor]
 
 
 def _direction(
@@ -133,8 +134,8 @@ def _direction(
     state: State,
     dropout: Dropout,
     d: int,
-    sample: Optional[Sample],
-    loss_scale: Optional[float],
+    sample: Sample | None,
+    loss_scale: float | None,
 ) -> _Direction:
     """One direction from the vectors of words, (n_words, proj), to all gradients, or
     to those of the softmax if loss_scale is None."""
@@ -148,8 +149,8 @@ def _direction(
         vectors = vectors.requires_grad_(not frozen)
         # Going back, indexing would add up in any order; this does so in one.
         x = F.embedding(window.tokens[d], vectors)  # (n_steps, n_rows, proj)
-        last_h: List[Tensor] = []
-        last_c: List[Tensor] = []
+        last_h: list[Tensor] = []
+        last_c: list[Tensor] = []
         for j, layer in enumerate(layers):
             x = dropout(x, d)
             y, h, c = run_layer(layer, x, state.h[d, j], state.c[d, j], window.keep)
@@ -165,7 +166,7 @@ def _direction(
         # float16 would lose small shares.
         torch.bfloat16 if hidden.dtype == torch.bfloat16 else None,
     )
-    grads: Dict[str, Gradient] = {}
+    grads: dict[str, Gradient] = {}
     d_vectors = vectors
     if loss_scale is not None:
         named = {
@@ -184,7 +185,7 @@ def _direction(
 
 
 def _encode(
-    bilm: BiLM, window: Window, frozen: bool, dtype: Optional[torch.dtype]
+    bilm: BiLM, window: Window, frozen: bool, dtype: torch.dtype | None
 ) -> Tensor:
     dtype = dtype or bilm.dtype
     half = dtype != bilm.dtype
@@ -197,7 +198,7 @@ def _encode(
 
 def _encoder_gradients(
     bilm: BiLM, vectors: Tensor, d_vectors: Tensor
-) -> Dict[str, Gradient]:
+) -> dict[str, Gradient]:
     named = {
         f"encoder.{name}": weight
         for name, weight in bilm.encoder.named_parameters()
