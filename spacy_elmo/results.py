@@ -1,8 +1,19 @@
 """What the result files of the other commands hold."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
+import srsly
 from pydantic import BaseModel, BeforeValidator, Field, model_validator
+
+from .files import write_atomically
+
+
+def write_json(path: Path, data: dict[str, Any]) -> None:
+    """Write a result file, and the folder it lies in."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, lambda part: srsly.write_json(part, data))
+
 
 # Commands write numbers of layers as well as names, such as "mix".
 Layer = Annotated[str, BeforeValidator(str)]

@@ -1,8 +1,10 @@
 import copy
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from helpers.analysis import make_bilm, save
 from helpers.models import Pair, load_random
 from hypothesis import settings
 
@@ -132,3 +134,15 @@ def sentences() -> list[list[str]]:
     vocab += ["", "<S>", "한국어", "x" * 70, "naïve"]
     lengths = [0, 1, 1, 24, 12, 12, *rng.integers(1, 25, 14)]
     return [[vocab[k] for k in rng.integers(0, len(vocab), n)] for n in lengths]
+
+
+@pytest.fixture
+def bilm() -> BiLM:
+    """A small random one. Some files have another of this name."""
+    return make_bilm()
+
+
+@pytest.fixture
+def source(bilm, tmp_path) -> Path:
+    """The folder of that one."""
+    return save(bilm, tmp_path / "bilm")

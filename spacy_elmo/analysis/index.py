@@ -1,7 +1,6 @@
 """The vectors of all tokens of a text in a folder, built once."""
 
 import shutil
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import srsly
 
 from ..bilm import BiLM
 from ..bilm.fingerprint import fingerprint
+from ..fingerprints import fingerprint_files
 from ..text.raw_text import find_files, kind_of
 from ..text.sentences import read_sentences
 from ..text.tokenize import Splitter
@@ -78,13 +78,7 @@ def index_key(bilm: BiLM, text: str, splitter: Splitter) -> dict[str, Any]:
 def text_fingerprint(text: str) -> str:
     """RETURNS (str): Differs for different contents of files; their names and places
     do not matter."""
-    digest = blake2b(digest_size=16)
-    for path in find_files([text]):
-        digest.update(f"{kind_of(path)} {path.stat().st_size}\n".encode())
-        with path.open("rb") as file:
-            while block := file.read(BLOCK):
-                digest.update(block)
-    return digest.hexdigest()
+    return fingerprint_files((kind_of(path), path) for path in find_files([text]))
 
 
 def open_index(folder: Path, key: dict[str, Any]) -> Index | None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..bilm.formats.build import write_atomically
+from ..files import write_atomically
 from .features import unit
 
 CHUNK = 2**14  # rows multiplied at a time

@@ -72,8 +72,8 @@ def print_bilm(title: str, bilm: "BiLM") -> None:
 
 def print_pipeline(title: str, nlp: "Language") -> None:
     from ..layers.elmo_model import get_shim
-    from ..layers.mix import find_mixes
     from ..pipeline.component import Elmo
+    from ..pipeline.mixes import find_mixes
 
     components = [(n, pipe) for n, pipe in nlp.components if isinstance(pipe, Elmo)]
     mixes = list(find_mixes(nlp))

@@ -75,9 +75,9 @@ def neighbors_cli(
         read_queries,
         split_query,
     )
-    from ..analysis.output import write_json
     from ..analysis.static import load_static
     from ..bilm.errors import SourceError
+    from ..results import write_json
     from .arguments import load_on, splitter_for
 
     try:

@@ -64,9 +64,9 @@ def probe_cli(
     """
     from tqdm import tqdm
 
-    from ..analysis.output import write_json
     from ..analysis.static import load_static
     from ..bilm.errors import SourceError
+    from ..results import write_json
     from .arguments import load_on
 
     if dev is not None and (str(dev) == "-" or dev == train):
@@ -102,7 +102,7 @@ def tags(
     train: Path,
     dev: Path | None,
     attrs: list[str],
-    static: "Vocab" | None,
+    static: "Vocab | None",
     limit: int | None,
     seed: int,
     tell: "Tell",
@@ -129,7 +129,7 @@ def senses(
     dev: Path | None,
     key_train: Path | None,
     key_dev: Path | None,
-    static: "Vocab" | None,
+    static: "Vocab | None",
     limit: int | None,
     tell: "Tell",
 ) -> list[dict[str, Any]]:

@@ -28,9 +28,9 @@ def senses_cli(
     is what the words next to it say of it, "sentence" what all others do, both without
     the word itself.
     """
-    from ..analysis.output import write_json
     from ..analysis.sense_map import map_senses, read_occurrences
     from ..bilm.errors import SourceError
+    from ..results import write_json
     from .arguments import load_on, splitter_for
 
     try:

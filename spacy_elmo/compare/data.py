@@ -7,7 +7,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.training.corpus import walk_corpus
 from spacy.vocab import Vocab
 
-from ..bilm.formats.build import write_atomically
+from ..files import write_atomically
 
 SEED = 0  # the parts are the same for all variants and seeds
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import srsly
 
-from ..analysis.output import write_json
-from ..bilm.formats.build import write_atomically
+from ..files import write_atomically
+from ..results import write_json
 from .plan import Run
 
 

@@ -17,8 +17,8 @@ from spacy.util import load_model_from_config, registry, resolve_dot_names
 from thinc.api import Config
 
 from ..layers.elmo_model import get_shim
-from ..layers.mix import find_mixes
 from ..pipeline.component import Elmo
+from ..pipeline.mixes import find_mixes
 
 ROUNDS = 5
 MAX_WORDS = 10_000  # of the texts that speed is measured on

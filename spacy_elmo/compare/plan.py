@@ -1,8 +1,6 @@
 """Which runs a comparison consists of, and what each depends on."""
 
 import copy
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +9,9 @@ from typing import Any, NamedTuple
 from spacy.util import load_model_from_config
 from thinc.api import Config, ConfigValidationError
 
+from ..fingerprints import fingerprint_data, fingerprint_path
 from ..layers.elmo_model import get_shim
 from ..pipeline.component import Elmo
-from ..project.digest import digest_of
 from .variants import SETTINGS, VECTORS, Variant, make_whole
 
 # What changes no score.
@@ -133,8 +131,7 @@ class Pair:
                 elmo.pop(name, None)
             # The weights count, not where they are.
             elmo["bilm"] = facts["elmo"]["bilm"] = self.facts.fingerprint
-        text = json.dumps([facts, share], sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:32]
+        return fingerprint_data([facts, share])
 
 
 def make_runs(
@@ -237,7 +234,7 @@ def _digests(configs: Sequence[Config], paths: list[str]) -> dict[str, str]:
     for config in configs:
         values = config.get("paths", {}).values()
         named.update(value for value in values if isinstance(value, str))
-    return {path: digest_of(Path(path)) for path in named if Path(path).exists()}
+    return {path: fingerprint_path(Path(path)) for path in named if Path(path).exists()}
 
 
 def _replace(value: Any, names: dict[str, str]) -> Any:

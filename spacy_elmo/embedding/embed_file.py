@@ -1,9 +1,7 @@
 """Vectors of a text on disk, a part at a time, so that an interrupted run goes on."""
 
-import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from hashlib import blake2b
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -13,7 +11,8 @@ import numpy as np
 
 from ..bilm import BiLM
 from ..bilm.fingerprint import fingerprint
-from ..bilm.formats.build import write_atomically
+from ..files import write_atomically
+from ..fingerprints import fingerprint_data
 
 PART = 1000  # sentences
 NEEDED = {"hdf5": ("h5py", "hdf5"), "parquet": ("pyarrow", "parquet")}
@@ -48,7 +47,7 @@ def dump(
     n_done = 0
     for number, part in enumerate(_parts(sentences)):
         # Named by all it depends on: of another biLM or text there may be parts too.
-        key = blake2b(json.dumps([weights, n_done, part]).encode()).hexdigest()[:16]
+        key = fingerprint_data([weights, n_done, part])[:16]
         target = folder / f"{number:08}-{key}{path.suffix}"
         if not target.exists():
             for other in folder.glob(f"{number:08}-*"):

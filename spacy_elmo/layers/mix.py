@@ -1,11 +1,10 @@
 """ELMo_k = gamma * sum_j s_j h(k,j), with s = softmax(w): layers to vectors."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from spacy.language import Language
 from thinc.api import Model, Ops
 from thinc.types import Floats2d, Floats3d
 
@@ -182,20 +181,3 @@ def _split(array: Any, lengths: Sequence[int]) -> list[Any]:
 
 def _no_backprop(gradients: Any) -> None:
     return None
-
-
-def find_mixes(nlp: Language) -> Iterator[tuple[str, list[float], float]]:
-    """YIELDS: The name of a task, its s_j and its gamma, for each mix of a pipeline. A
-    component with ELMo in two places has two."""
-    for name, pipe in nlp.components:
-        model = getattr(pipe, "model", None)
-        if not isinstance(model, Model):
-            continue
-        places = {}
-        for node in model.walk():
-            for place in ("input", "output"):
-                if node.has_ref(f"{place}_mix"):
-                    places[node.get_ref(f"{place}_mix").id] = f"{name} ({place})"
-        for node in model.walk():
-            if node.name == NAME:
-                yield (places.get(node.id, name), *get_mix(node))

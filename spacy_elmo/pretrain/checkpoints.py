@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 from collections.abc import Callable
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,8 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from ..bilm.formats.build import save_tensors
-from .folders import replace_folder, restore_folder
+from ..files import replace_folder, restore_folder
+from ..fingerprints import fingerprint_data, fingerprint_path
 
 FACTS = "facts.json"
 TENSORS = "tensors.safetensors"
@@ -44,7 +44,7 @@ class Checkpoints:
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
         save_tensors({k: t.contiguous() for k, t in tensors.items()}, part / TENSORS)
-        facts = {**facts, "checksum": _checksum(part / TENSORS)}
+        facts = {**facts, "checksum": fingerprint_path(part / TENSORS)}
         facts[OF_FACTS] = _checksum_of_facts(facts)
         (part / FACTS).write_text(json.dumps(facts, indent=2) + "\n", "utf8")
         for path in (part / TENSORS, part / FACTS, part):
@@ -84,7 +84,7 @@ class Checkpoints:
             folder = self.folder / f"step-{step}"
             try:
                 facts = json.loads((folder / FACTS).read_text("utf8"))
-                if facts["checksum"] != _checksum(folder / TENSORS):
+                if facts["checksum"] != fingerprint_path(folder / TENSORS):
                     raise ValueError("its checksum is another")
                 # Older versions did not write it.
                 if facts.get(OF_FACTS, same := _checksum_of_facts(facts)) != same:
@@ -95,19 +95,9 @@ class Checkpoints:
         return None
 
 
-def _checksum(path: Path) -> str:
-    digest = blake2b()
-    with path.open("rb") as file:
-        while True:
-            block = file.read(2**20)
-            if not block:
-                return digest.hexdigest()[:32]
-            digest.update(block)
-
-
 def _checksum_of_facts(facts: dict[str, Any]) -> str:
     rest = {key: value for key, value in facts.items() if key != OF_FACTS}
-    return blake2b(json.dumps(rest, sort_keys=True).encode()).hexdigest()[:32]
+    return fingerprint_data(rest)
 
 
 def _sync(path: Path) -> None:

@@ -4,12 +4,12 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..fingerprints import fingerprint_data
 from ..text.raw_text import find_files
 from ..text.sentences import read_sentences
 from ..text.tokenize import Splitter, make_chunks, split_all
@@ -153,7 +153,7 @@ def _fingerprint(
         # However a file is called, it is the same one.
         stats = [(str(path.resolve()), path.stat()) for path in group]
         facts.append([(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats])
-    return blake2b(json.dumps(facts).encode()).hexdigest()[:32]
+    return fingerprint_data(facts)
 
 
 def tell_troubles(troubles: dict[str, int], tell: Callable[[str], None]) -> None:

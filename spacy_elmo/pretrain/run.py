@@ -9,11 +9,11 @@ from typing import Any
 
 import torch
 
+from ..files import restore_folder
 from ..text.raw_text import find_files
 from ..text.tokenize import Splitter
 from .checkpoints import Checkpoints
 from .corpus import Corpus, build_corpus, tell_troubles
-from .folders import restore_folder
 from .perplexity import Perplexity, output_numbers
 from .pretrain_config import PretrainConfig, Texts
 from .progress import Console, JsonLog

@@ -16,9 +16,9 @@ from ..bilm import BiLM
 from ..bilm.state import State
 from ..bilm.training.softmax_backward import Gradient, add_gradients
 from ..bilm.training.step import Dropout, train_step
+from ..files import replace_folder
 from .checkpoints import Checkpoints
 from .corpus import Corpus
-from .folders import replace_folder
 from .loss_scale import LossScaler
 from .memory import keep_memory
 from .optimizers import clip_by_norm, make_optimizer

@@ -12,7 +12,7 @@ from .tokenize import Splitter, make_chunks, split_chunk
 def read_sentences(
     texts: Sequence[str],
     splitter: Splitter,
-    troubles: "Counter[str]" | None = None,
+    troubles: "Counter[str] | None" = None,
 ) -> Iterator[list[str]]:
     """texts (Sequence[str]): Files, folders, patterns.
     troubles (Counter[str] | None): Where broken input is counted."""

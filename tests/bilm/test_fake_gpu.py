@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from helpers.fake_cuda import fake_cuda
 
 from spacy_elmo.bilm import (
     BiLM,
@@ -219,3 +220,9 @@ def test_model_is_saved_from_a_gpu_and_loaded_onto_it(gpu, kind, tmp_path):
     assert {weight.device for weight in bilm.parameters()} == {gpu.device}
     with gpu.never_waits():
         assert bilm.run(SENTENCES)[0][0].device == gpu.device
+
+
+@pytest.fixture
+def gpu():
+    with fake_cuda() as gpu:
+        yield gpu

@@ -28,7 +28,7 @@ from spacy_elmo.compare.jobs import JOBS
 from spacy_elmo.compare.options import Options
 from spacy_elmo.compare.plan import Pair
 from spacy_elmo.compare.workers import Job, Workers
-from spacy_elmo.layers.mix import find_mixes
+from spacy_elmo.pipeline.mixes import find_mixes
 
 VARIANTS = ["baseline", "last", "mix-0.001", "both"]
 SEEDS = [3, 5]

@@ -2,7 +2,6 @@
 
 import contextlib
 
-import pytest
 import torch
 from torch._subclasses.fake_tensor import (
     FakeTensor,
@@ -90,10 +89,4 @@ def fake_cuda():
     """A GPU to move models to, for as long as the context lasts. A real one needs a
     `device` and `never_waits()`; it has no `to_host`."""
     with FakeTensorMode(allow_non_fake_inputs=True), FakeGPU() as gpu:
-        yield gpu
-
-
-@pytest.fixture
-def gpu():
-    with fake_cuda() as gpu:
         yield gpu

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import h5py
 import numpy as np
 import pytest
-from helpers.analysis import make_bilm, save
 from helpers.reference import ReferenceBiLM, random_arrays, random_options
 
 from spacy_elmo.bilm import BiLM, SourceError, load_bilm
@@ -66,15 +65,3 @@ def load_random(
     with tempfile.TemporaryDirectory() as folder:
         write_files(Path(folder), options, arrays)
         return Pair(load_bilm(folder), ReferenceBiLM(options, arrays))
-
-
-@pytest.fixture
-def bilm() -> BiLM:
-    """A small random one. Some files have another of this name."""
-    return make_bilm()
-
-
-@pytest.fixture
-def source(bilm, tmp_path) -> Path:
-    """The folder of that one."""
-    return save(bilm, tmp_path / "bilm")

@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from spacy_elmo.pretrain.pretrain_config import load_config
 from spacy_elmo.pretrain.run import pretrain, read_log
@@ -83,11 +82,6 @@ def run(*args: object, **options: object) -> subprocess.CompletedProcess:
     return subprocess.run(
         command(*args), capture_output=True, text=True, env=env, **options
     )
-
-
-@pytest.fixture
-def config_path(tmp_path):
-    return write_config(tmp_path / "config.cfg", write_text(tmp_path / "text.txt"))
 
 
 def train(config_path, output, **overrides):

@@ -15,9 +15,9 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from spacy_elmo.bilm.formats import build as files
+from spacy_elmo.files import replace_folder, restore_folder
 from spacy_elmo.pretrain.checkpoints import Checkpoints
 from spacy_elmo.pretrain.corpus import Corpus, build_corpus
-from spacy_elmo.pretrain.folders import replace_folder, restore_folder
 from spacy_elmo.pretrain.pretrain_config import load_config
 from spacy_elmo.pretrain.ranks import Ranks
 from spacy_elmo.pretrain.run import pretrain, read_log

@@ -8,70 +8,74 @@ import spacy
 import srsly
 from helpers.pipelines import save_bilm
 
-from spacy_elmo.project.digest import digest_of
+from spacy_elmo.fingerprints import fingerprint_path
 
 
 def call(name, *args):
     """RETURNS (tuple[int, str]): The exit code, and the error in words."""
-    args = [sys.executable, "-m", f"spacy_elmo.gold.{name}", *map(str, args)]
+    args = [sys.executable, "-m", f"spacy_elmo.project.{name}", *map(str, args)]
     done = subprocess.run(args, capture_output=True, text=True, encoding="utf-8")
     assert "Traceback" not in done.stderr
     return done.returncode, " ".join(done.stderr.split())
 
 
-def digest(tmp_path, source):
+def fingerprint(tmp_path, source):
     out = tmp_path / "new" / "out.json"
-    assert call("digest", source, out) == (0, "")
+    assert call("fingerprint_source", source, out) == (0, "")
     return out.read_bytes()
 
 
-def test_digest_is_of_names_and_contents(tmp_path):
-    digests = set()
+def test_fingerprint_is_of_names_and_contents(tmp_path):
+    fingerprints = set()
     for name, text in (("a", "x"), ("a", "y"), ("b", "x")):
         folder = tmp_path / f"{name}{text}"
         folder.mkdir()
         (folder / name).write_text(text)
         shutil.copytree(folder, tmp_path / f"copy-{name}{text}")
-        assert digest_of(folder) == digest_of(tmp_path / f"copy-{name}{text}")
-        digests.add(digest_of(folder))
-    assert len(digests) == 3
+        assert fingerprint_path(folder) == fingerprint_path(
+            tmp_path / f"copy-{name}{text}"
+        )
+        fingerprints.add(fingerprint_path(folder))
+    assert len(fingerprints) == 3
 
 
-def test_digest_of_a_bilm_changes_with_its_weights(tmp_path):
+def test_fingerprint_of_a_bilm_changes_with_its_weights(tmp_path):
     folder = save_bilm(tmp_path / "bilm")
-    first = digest(tmp_path, folder)
-    assert digest(tmp_path, folder) == first
+    first = fingerprint(tmp_path, folder)
+    assert fingerprint(tmp_path, folder) == first
     save_bilm(folder, 1)
-    assert digest(tmp_path, folder) != first
+    assert fingerprint(tmp_path, folder) != first
 
 
-def test_digest_of_what_is_named(tmp_path):
+def test_fingerprint_of_what_is_named(tmp_path):
     english, korean, none = (
-        digest(tmp_path, name) for name in ("en_elmo_sm", "ko_elmo_sm", "null")
+        fingerprint(tmp_path, name) for name in ("en_elmo_sm", "ko_elmo_sm", "null")
     )
     assert len({english, korean, none}) == 3
     assert str(tmp_path.anchor) not in english.decode()  # the same anywhere
     # Of what is installed only the version: Python adds files to it.
-    assert srsly.json_loads(digest(tmp_path, "spacy"))["digests"] == [spacy.__version__]
+    assert srsly.json_loads(fingerprint(tmp_path, "spacy"))["fingerprints"] == [
+        spacy.__version__
+    ]
 
 
-def test_digest_of_a_bilm_in_two_files_is_of_both(tmp_path):
+def test_fingerprint_of_a_bilm_in_two_files_is_of_both(tmp_path):
     paths = [tmp_path / f"x_{name}" for name in ("options.json", "weights.hdf5")]
     for path in paths:
         path.write_text("1")
-    digests = [digest(tmp_path, path) for path in paths]
+    fingerprints = [fingerprint(tmp_path, path) for path in paths]
     for path in paths:
         path.write_text("2")
-        digests.append(digest(tmp_path, paths[1]))
-    assert len(set(digests[1:])) == 3
+        fingerprints.append(fingerprint(tmp_path, paths[1]))
+    assert len(set(fingerprints[1:])) == 3
     (tmp_path / "alone.txt").write_text("1")
-    digest(tmp_path, tmp_path / "alone.txt")
+    fingerprint(tmp_path, tmp_path / "alone.txt")
 
 
-def test_digest_of_what_is_not_there(tmp_path):
-    code, said = call("digest", "en_wiki_md", tmp_path / "out.json")
+def test_fingerprint_of_what_is_not_there(tmp_path):
+    code, said = call("fingerprint_source", "en_wiki_md", tmp_path / "out.json")
     assert code == 1 and "en_wiki_md: no such file" in said and "en_elmo_sm" in said
-    code, said = call("digest", "en_elmo_sm")
+    code, said = call("fingerprint_source", "en_elmo_sm")
     assert code == 1 and "expected two arguments" in said
 
 

@@ -3,10 +3,36 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import spacy_elmo
 
 PACKAGE = Path(spacy_elmo.__file__).parent
-CORE = sorted((PACKAGE / "bilm").rglob("*.py"))
+# What each part of the package may import of the others. `cli` stands on top of all.
+ALLOWED = {
+    "about": set(),
+    "files": set(),
+    "fingerprints": set(),
+    "text": set(),
+    "results": {"files"},
+    "bilm": {"files"},
+    "layers": {"bilm", "text"},
+    "pipeline": {"bilm", "layers", "text"},
+    "embedding": {"bilm", "files", "fingerprints"},
+    "gold": {"text"},
+    "pretrain": {"bilm", "files", "fingerprints", "text"},
+    "analysis": {"bilm", "files", "fingerprints", "text"},
+    "compare": {"bilm", "files", "fingerprints", "layers", "pipeline", "results"},
+    "report": {"about", "results"},
+    "project": {"bilm", "fingerprints", "text"},
+}
+# Packages that a part must do without.
+FORBIDDEN = {
+    "bilm": ("spacy", "thinc", "cupy"),
+    "layers": ("spacy.language", "spacy.pipeline"),
+    "report": ("torch", "thinc"),
+}
+
 
 BLOCKED = """
 import sys
@@ -24,23 +50,38 @@ def run(code, blocked=()):
 
 
 def imported(path):
+    """The absolute names of all modules that a file imports, within functions too."""
+    package = path.relative_to(PACKAGE.parent).parts[:-1]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            # What leaves the folder counts by its absolute name.
-            beyond = (
-                node.level > 1 + len(path.relative_to(PACKAGE / "bilm").parents) - 1
-            )
-            yield ("spacy_elmo." if beyond else "." * node.level) + (node.module or "")
+            module = node.module.split(".") if node.module else []
+            if node.level:
+                module = [*package[: len(package) - node.level + 1], *module]
+            yield ".".join(module)
+            # `from . import x` may mean a module of that name.
+            yield from (".".join([*module, alias.name]) for alias in node.names)
 
 
-def test_core_imports_no_spacy_and_no_thinc():
-    assert len(CORE) > 10
-    for path in CORE:
+@pytest.mark.parametrize("part", [*ALLOWED])
+def test_each_part_imports_only_what_lies_below_it(part):
+    files = sorted((PACKAGE / part).rglob("*.py")) or [PACKAGE / f"{part}.py"]
+    for path in files:
         for name in imported(path):
-            top = name.split(".")[0]
-            assert top not in ("spacy", "thinc", "spacy_elmo", "cupy"), (path, name)
+            first, _, rest = name.partition(".")
+            if first == "spacy_elmo":
+                other = rest.split(".")[0]
+                ours = other in ALLOWED or other == "cli"
+                assert not ours or other in {part, *ALLOWED[part]}, (path, name)
+            for forbidden in FORBIDDEN.get(part, ()):
+                assert f"{name}.".startswith(f"{forbidden}.") is False, (path, name)
+
+
+def test_every_part_has_a_place():
+    found = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__"}
+    found |= {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert found == {*ALLOWED, "cli"}
 
 
 def test_core_works_where_spacy_and_thinc_do_not_exist(tmp_path):

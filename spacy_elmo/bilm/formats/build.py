@@ -1,7 +1,6 @@
 """Small files around the weights, read with errors that name them."""
 
 import json
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
+from ...files import write_atomically
 from ..config import BiLMConfig
 from ..encoders import Lexicon, WordEncoder
 from ..errors import LexiconError, SourceError
@@ -51,15 +51,6 @@ def write_vocab(path: Path, words: Sequence[str]) -> None:
             raise SourceError(f"{path}: the word {word!r} does not fit on a line")
     text = "".join(word + "\n" for word in words)
     write_atomically(path, lambda part: part.write_bytes(text.encode("utf-8")))
-
-
-def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:
-    """Have `write` make a file beside path, then move it there: whoever reads path
-    sees the old file or the new one, never a part."""
-    part = path.with_name(path.name + ".part")
-    write(part)
-    part.chmod(0o644)  # safetensors writes files for their owner only
-    os.replace(part, path)
 
 
 def save_tensors(tensors: dict[str, Tensor], path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ...files import write_atomically
 from ..config import BiLMConfig, BytesConfig, LSTMConfig, SoftmaxConfig
 from ..errors import SourceError
 from ..model import BiLM
@@ -19,7 +20,6 @@ from .build import (
     construct,
     read_json,
     read_vocab,
-    write_atomically,
     write_vocab,
 )
 

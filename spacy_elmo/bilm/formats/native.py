@@ -10,6 +10,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, load_file, save
 from torch import Tensor
 
+from ...files import write_atomically
 from ..config import BiLMConfig
 from ..encoders import Lexicon
 from ..errors import SourceError
@@ -18,7 +19,6 @@ from .build import (
     read_json,
     read_vocab,
     save_tensors,
-    write_atomically,
     write_vocab,
 )
 from .quantize import pack, unpack

@@ -6,12 +6,12 @@ import json
 import os
 import shutil
 
-import conftest
 import h5py
 import numpy as np
 import pytest
 import safetensors
 import torch
+from helpers import models
 from safetensors.torch import load_file, save_file
 
 from spacy_elmo.bilm import (
@@ -182,7 +182,7 @@ def assert_same_model(found, expected):
 
 def refusal(source):
     """The one sentence a source is refused with."""
-    return ": ".join(conftest.refusal(source))
+    return ": ".join(models.refusal(source))
 
 
 def read_json(path):

@@ -1,10 +1,9 @@
 """A small file that changes when a biLM or a pipeline does. A project knows only paths
 as what a command depends on; these may also be named, and "null" is none at all.
 
-Run as `python -m spacy_elmo.project.digest SOURCE OUT`.
+Run as `python -m spacy_elmo.project.fingerprint_source SOURCE OUT`.
 """
 
-import hashlib
 import json
 import sys
 from importlib.metadata import PackageNotFoundError, version
@@ -12,26 +11,12 @@ from pathlib import Path
 
 from ..bilm.formats.bundled import bundled_names, find_bundled
 from ..bilm.formats.hdf5 import find_hdf5
+from ..fingerprints import fingerprint_path
 
 NONE = "null"
 
 
-def digest_of(path: Path) -> str:
-    """RETURNS (str): Of the contents of a file, or of all files in a folder."""
-    digest = hashlib.sha256()
-    files = (
-        [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
-    )
-    for file in files:
-        name = file.relative_to(path).as_posix() if file != path else ""
-        with file.open("rb") as data:
-            digest.update(f"{name}\0{file.stat().st_size}\0".encode())
-            while block := data.read(2**20):
-                digest.update(block)
-    return digest.hexdigest()
-
-
-def digests_of(source: str) -> list[str]:
+def fingerprints_of(source: str) -> list[str]:
     """source (str): A file or a folder, the name of a bundled biLM or of an installed
         pipeline, or "null".
     RETURNS (list[str]): Of the files; the version of what is installed.
@@ -42,9 +27,9 @@ def digests_of(source: str) -> list[str]:
     if not path.exists():
         path = find_bundled(source) or path
     if path.is_file():  # of a biLM in two files, which are named by either
-        return [digest_of(file) for file in find_hdf5(path) or [path]]
+        return [fingerprint_path(file) for file in find_hdf5(path) or [path]]
     if path.exists():
-        return [digest_of(path)]
+        return [fingerprint_path(path)]
     try:
         return [version(source)]
     except (PackageNotFoundError, ValueError):
@@ -55,11 +40,12 @@ def digests_of(source: str) -> list[str]:
 
 
 def main(source: str, out: Path) -> None:
-    digests = digests_of(source)
-    data = {"source": source, "digests": digests}
+    fingerprints = fingerprints_of(source)
+    data = {"source": source, "fingerprints": fingerprints}
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", "utf8")
-    print(f"{source}: {', '.join(digest[:12] for digest in digests) or 'none'}")
+    short = [fingerprint[:12] for fingerprint in fingerprints]
+    print(f"{source}: {', '.join(short) or 'none'}")
 
 
 if __name__ == "__main__":

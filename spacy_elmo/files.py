@@ -1,8 +1,19 @@
-"""Folders that take the place of others as a whole."""
+"""Write files and folders so that readers never see a part of one."""
 
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+
+def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:
+    """Have `write` make a file beside path, then move it there: whoever reads path
+    sees the old file or the new one, never a part."""
+    part = path.with_name(path.name + ".part")
+    write(part)
+    part.chmod(0o644)  # safetensors writes files for their owner only
+    os.replace(part, path)
 
 
 def replace_folder(part: Path, target: Path) -> None:
