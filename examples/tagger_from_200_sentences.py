@@ -17,8 +17,8 @@ from spacy.language import Language
 from spacy.training import Example
 from spacy.util import fix_random_seed, minibatch
 
-from spacy_elmo.gold.base import Reading
 from spacy_elmo.gold.conllu import read_conllu
+from spacy_elmo.gold.conversion import Reading
 
 ASSETS = Path(__file__).parents[1] / "assets"
 TOKENIZER = {"nlp": {"tokenizer": {"@tokenizers": "spacy.Tokenizer.v1"}}}

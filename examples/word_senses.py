@@ -16,7 +16,7 @@ import numpy as np
 import spacy
 import srsly
 
-from spacy_elmo.analysis.features import unit
+from spacy_elmo.analysis.layer_vectors import unit
 from spacy_elmo.analysis.sense_map import context, rest_of_sentence
 
 ASSETS = Path(__file__).parents[1] / "assets"

@@ -13,10 +13,10 @@ from spacy.language import Language
 from spacy.vocab import Vocab
 
 from ..bilm import BiLM
-from .features import unit, with_mix
-from .index import Index
-from .nearest import Approximate, Found, nearest
-from .static import static_vectors
+from .cosine_search import Approximate, Found, nearest
+from .layer_vectors import unit, with_mix
+from .static_vectors import static_vectors
+from .token_index import Index
 
 MORE = 4  # times as many as wanted are looked for, since some are left out
 WORDS = 2**14  # compared at a time

@@ -10,7 +10,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..bilm import BiLM
-from .features import ROUNDING, embed_stream, layer_names, unit, with_mix
+from .layer_vectors import ROUNDING, embed_stream, layer_names, unit, with_mix
 
 FIELDS = {"word": str, "sense": str, "text": str, "start": int, "end": int}
 

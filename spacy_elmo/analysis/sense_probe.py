@@ -8,9 +8,17 @@ import numpy as np
 from spacy.vocab import Vocab
 
 from ..bilm import BiLM
-from .features import ROUNDING, Tell, embed_stream, layer_names, silent, unit, with_mix
-from .static import static_vectors
-from .wsd import Instance, Sentence
+from .layer_vectors import (
+    ROUNDING,
+    Tell,
+    embed_stream,
+    layer_names,
+    silent,
+    unit,
+    with_mix,
+)
+from .static_vectors import static_vectors
+from .wsd_files import Instance, Sentence
 
 Keys = Mapping[str, tuple[str, ...]]
 

@@ -11,9 +11,16 @@ import numpy as np
 from spacy.vocab import Vocab
 
 from ..bilm import BiLM
-from .features import LayerWriter, Tell, embed_stream, layer_names, read_layer, silent
-from .linear import fit
-from .static import static_vectors
+from .layer_vectors import (
+    LayerWriter,
+    Tell,
+    embed_stream,
+    layer_names,
+    read_layer,
+    silent,
+)
+from .linear_classifier import fit
+from .static_vectors import static_vectors
 from .tagged_sentences import Tagged
 
 

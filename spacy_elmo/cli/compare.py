@@ -7,7 +7,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from . import app
-from .arguments import GPU_ID
+from .common_options import GPU_ID
 from .pretrain import OVERRIDES, say
 from .titles import TITLE
 
@@ -52,7 +52,7 @@ def compare_cli(
     from ..compare.comparison import Comparison
     from ..compare.options import Options
     from ..compare.plan import Pair
-    from .arguments import device_of
+    from .common_options import device_of
 
     try:
         device_of(gpu_id)

@@ -5,7 +5,7 @@ from typer import Argument
 from wasabi import msg
 
 from . import app
-from .arguments import GPU_ID, LANG, TOKENIZED, TOKENIZER
+from .common_options import GPU_ID, LANG, TOKENIZED, TOKENIZER
 
 
 @app.command("embed")
@@ -28,7 +28,7 @@ def embed_cli(
     from ..embedding.embed_file import check_target, dump
     from ..pretrain.corpus import tell_troubles
     from ..text.sentences import read_sentences
-    from .arguments import load_on, splitter_for
+    from .common_options import load_on, splitter_for
 
     troubles: Counter[str] = Counter()
     try:

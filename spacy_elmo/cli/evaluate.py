@@ -4,7 +4,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from . import app
-from .arguments import GPU_ID, LANG, TOKENIZED, TOKENIZER
+from .common_options import GPU_ID, LANG, TOKENIZED, TOKENIZER
 
 
 @app.command("evaluate")
@@ -28,7 +28,7 @@ def evaluate_cli(
 
     from ..bilm.errors import SourceError
     from ..pretrain.measure import measure
-    from .arguments import load_on, splitter_for
+    from .common_options import load_on, splitter_for
 
     try:
         bilm = load_on(gpu_id, source)

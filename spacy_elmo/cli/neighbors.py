@@ -6,7 +6,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from . import app
-from .arguments import GPU_ID, LANG, TOKENIZED, TOKENIZER
+from .common_options import GPU_ID, LANG, TOKENIZED, TOKENIZER
 from .titles import TITLE
 
 CONTEXT = 10  # words printed on either side
@@ -64,9 +64,8 @@ def neighbors_cli(
     """
     from tqdm import tqdm
 
-    from ..analysis.features import layer_names
-    from ..analysis.index import build_index, index_key, open_index
-    from ..analysis.nearest import need_usearch
+    from ..analysis.cosine_search import need_usearch
+    from ..analysis.layer_vectors import layer_names
     from ..analysis.nearest_contexts import (
         choose_layers,
         find_neighbors,
@@ -75,10 +74,11 @@ def neighbors_cli(
         read_queries,
         split_query,
     )
-    from ..analysis.static import load_static
+    from ..analysis.static_vectors import load_static
+    from ..analysis.token_index import build_index, index_key, open_index
     from ..bilm.errors import SourceError
     from ..results import write_json
-    from .arguments import load_on, splitter_for
+    from .common_options import load_on, splitter_for
 
     try:
         marked = [] if query_file is None else read_queries(query_file)

@@ -37,8 +37,8 @@ def prepare_cli(
     {"text", "label"}) or .spacy. Files named by options take the place of those in
     SOURCE.
     """
-    from ..gold.parts import find_parts
-    from ..gold.preparation import prepare
+    from ..gold.prepare_corpus import prepare
+    from ..gold.splits import find_parts
 
     if len(paths) > 2 or (len(paths) == 1 and not train):
         msg.fail("Expected SOURCE and OUTPUT, or --train FILE and OUTPUT", exits=1)

@@ -5,7 +5,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from . import app
-from .arguments import GPU_ID
+from .common_options import GPU_ID
 
 OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 
@@ -34,7 +34,7 @@ def pretrain_cli(
     from ..pretrain.pretrain_config import load_config
     from ..pretrain.ranks import choose_gpu
     from ..pretrain.run import pretrain
-    from .arguments import device_of
+    from .common_options import device_of
 
     try:
         device = device_of(choose_gpu(gpu_id, os.environ))

@@ -6,13 +6,13 @@ from typer import Argument, Option
 from wasabi import msg
 
 from . import app
-from .arguments import GPU_ID
+from .common_options import GPU_ID
 from .titles import TITLE
 
 if TYPE_CHECKING:
     from spacy.vocab import Vocab
 
-    from ..analysis.features import Tell
+    from ..analysis.layer_vectors import Tell
     from ..bilm import BiLM
 
 HELD_OUT = 10  # every tenth text
@@ -64,10 +64,10 @@ def probe_cli(
     """
     from tqdm import tqdm
 
-    from ..analysis.static import load_static
+    from ..analysis.static_vectors import load_static
     from ..bilm.errors import SourceError
     from ..results import write_json
-    from .arguments import load_on
+    from .common_options import load_on
 
     if dev is not None and (str(dev) == "-" or dev == train):
         dev = None
@@ -134,7 +134,7 @@ def senses(
     tell: "Tell",
 ) -> list[dict[str, Any]]:
     from ..analysis.sense_probe import probe_senses
-    from ..analysis.wsd import key_beside, read_keys, read_wsd
+    from ..analysis.wsd_files import key_beside, read_keys, read_wsd
 
     train_keys = read_keys(key_train or key_beside(train))
     if dev is not None:

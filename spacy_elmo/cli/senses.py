@@ -5,7 +5,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from . import app
-from .arguments import GPU_ID, LANG, TOKENIZER
+from .common_options import GPU_ID, LANG, TOKENIZER
 from .titles import TITLE
 
 
@@ -31,7 +31,7 @@ def senses_cli(
     from ..analysis.sense_map import map_senses, read_occurrences
     from ..bilm.errors import SourceError
     from ..results import write_json
-    from .arguments import load_on, splitter_for
+    from .common_options import load_on, splitter_for
 
     try:
         occurrences = read_occurrences(path)

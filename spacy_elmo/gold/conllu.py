@@ -9,7 +9,7 @@ from pathlib import Path
 from spacy.tokens import Doc
 from spacy.training.converters.conllu_to_docs import conllu_sentence_to_doc
 
-from .base import DataError, Reading, read_blocks
+from .conversion import DataError, Reading, read_blocks
 
 N_COLUMNS = 10
 ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC = range(N_COLUMNS)

@@ -9,7 +9,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.util import get_words_and_spaces
 
-from .base import DataError, Reading, read_lines
+from .conversion import DataError, Reading, read_lines
 
 SPANS = ("spans", "entities", "ents")
 Record = dict[str, Any]

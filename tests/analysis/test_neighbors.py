@@ -15,17 +15,17 @@ from helpers.analysis import (
 )
 from helpers.command import call, text
 
-from spacy_elmo.analysis import index as index_module
-from spacy_elmo.analysis import nearest as nearest_module
+from spacy_elmo.analysis import cosine_search as nearest_module
 from spacy_elmo.analysis import nearest_contexts as neighbors_module
-from spacy_elmo.analysis.index import build_index, index_key, open_index
-from spacy_elmo.analysis.nearest import Approximate, nearest
+from spacy_elmo.analysis import token_index as index_module
+from spacy_elmo.analysis.cosine_search import Approximate, nearest
 from spacy_elmo.analysis.nearest_contexts import (
     Query,
     choose_layers,
     find_neighbors,
     make_query,
 )
+from spacy_elmo.analysis.token_index import build_index, index_key, open_index
 from spacy_elmo.text.tokenize import Splitter
 
 TOKENIZED = Splitter("en", None, True)

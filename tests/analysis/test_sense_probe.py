@@ -15,9 +15,9 @@ from helpers.analysis import (
 )
 from helpers.command import call, refused
 
-from spacy_elmo.analysis import features
+from spacy_elmo.analysis import layer_vectors
 from spacy_elmo.analysis.sense_probe import probe_senses
-from spacy_elmo.analysis.wsd import key_beside, read_keys, read_wsd
+from spacy_elmo.analysis.wsd_files import key_beside, read_keys, read_wsd
 
 FORMS = ["bank", "banks", "play_out", "play out", "runs"]
 
@@ -116,7 +116,7 @@ def reference(bilm, train, dev, layer):
 
 @pytest.mark.parametrize("batch", [20, 10**6])
 def test_senses_by_the_slow_way(bilm, tmp_path, monkeypatch, batch):
-    monkeypatch.setattr(features, "BATCH", batch)
+    monkeypatch.setattr(layer_vectors, "BATCH", batch)
     train = write_wsd(tmp_path / "train.data.xml", 8)
     dev = write_wsd(
         tmp_path / "dev.data.xml", 5, seed=1, lemmas=("bank", "play", "new"), first=8
@@ -195,7 +195,7 @@ def one_sentence(form, name, pos="NOUN", lemma="bank"):
 
 def small(bilm, train, dev, **options):
     """train, dev: Senses by the id of an instance, and its form or more of it."""
-    from spacy_elmo.analysis.wsd import Instance, Sentence
+    from spacy_elmo.analysis.wsd_files import Instance, Sentence
 
     parts = []
     for part in (train, dev):

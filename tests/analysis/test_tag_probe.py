@@ -16,7 +16,8 @@ from helpers.analysis import (
 from helpers.command import call, refused, text
 from spacy.tokens import Doc, DocBin
 
-from spacy_elmo.analysis import features, linear
+from spacy_elmo.analysis import layer_vectors
+from spacy_elmo.analysis import linear_classifier as linear
 from spacy_elmo.analysis.tag_probe import Tokens, _layer, _mix, probe_tags
 from spacy_elmo.analysis.tagged_sentences import Tagged, read_tagged
 
@@ -163,7 +164,7 @@ def tagged(sentences, tag):
 
 @pytest.mark.parametrize("batch", [1, 10, 10**6])
 def test_vectors_are_those_of_the_bilm(bilm, tmp_path, monkeypatch, batch):
-    monkeypatch.setattr(features, "BATCH", batch)
+    monkeypatch.setattr(layer_vectors, "BATCH", batch)
     sentences = tagged(random_sentences(9), lambda words, place: "X")
     told = []
     tokens = Tokens(bilm, sentences, tmp_path, told.append)

@@ -10,7 +10,7 @@ from spacy.vocab import Vocab
 from typer.testing import CliRunner
 
 from spacy_elmo.cli import app
-from spacy_elmo.gold.parts import parts_in_name
+from spacy_elmo.gold.splits import parts_in_name
 
 # A range that is spelled by its words and one that is not, an empty node, a crossing
 # relation, a missing lemma, a space that should not be there, entities.

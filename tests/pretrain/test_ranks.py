@@ -14,7 +14,7 @@ from helpers.pretraining import write_config, write_text
 from safetensors.torch import load_file
 
 from spacy_elmo import load_bilm
-from spacy_elmo.cli.arguments import device_of
+from spacy_elmo.cli.common_options import device_of
 from spacy_elmo.pretrain.checkpoints import Checkpoints
 from spacy_elmo.pretrain.pretrain_config import load_config
 from spacy_elmo.pretrain.ranks import Ranks, choose_gpu

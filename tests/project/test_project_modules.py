@@ -21,7 +21,7 @@ def call(name, *args):
 
 def fingerprint(tmp_path, source):
     out = tmp_path / "new" / "out.json"
-    assert call("fingerprint_source", source, out) == (0, "")
+    assert call("fingerprint_model", source, out) == (0, "")
     return out.read_bytes()
 
 
@@ -73,9 +73,9 @@ def test_fingerprint_of_a_bilm_in_two_files_is_of_both(tmp_path):
 
 
 def test_fingerprint_of_what_is_not_there(tmp_path):
-    code, said = call("fingerprint_source", "en_wiki_md", tmp_path / "out.json")
+    code, said = call("fingerprint_model", "en_wiki_md", tmp_path / "out.json")
     assert code == 1 and "en_wiki_md: no such file" in said and "en_elmo_sm" in said
-    code, said = call("fingerprint_source", "en_elmo_sm")
+    code, said = call("fingerprint_model", "en_elmo_sm")
     assert code == 1 and "expected two arguments" in said
 
 

@@ -10,7 +10,7 @@ import spacy
 import srsly
 from helpers.ud_validator import Word, is_tree, validate
 
-from spacy_elmo.gold.base import RULES
+from spacy_elmo.gold.conversion import RULES
 
 ASSETS = Path(__file__).parents[2] / "assets"
 TESTS = Path(__file__).parents[1]

@@ -20,7 +20,7 @@ from spacy_elmo.analysis.sense_map import (
     read_occurrences,
     vector_names,
 )
-from spacy_elmo.gold.base import RULES
+from spacy_elmo.gold.conversion import RULES
 
 EXAMPLES = ROOT / "examples"
 TREEBANK = ROOT / "assets" / "treebank"

@@ -14,7 +14,7 @@ from spacy_elmo.analysis.sense_map import map_senses, read_occurrences
 from spacy_elmo.bilm import SourceError
 from spacy_elmo.bilm.formats.bundled import LANGUAGES, bundled_names, find_bundled
 from spacy_elmo.cli import app
-from spacy_elmo.gold.base import RULES
+from spacy_elmo.gold.conversion import RULES
 
 ROOT = Path(__file__).parents[3]
 TEXTS = {"en": "Let's stick to improvisation.", "ko": "밤새 눈이 내렸다."}

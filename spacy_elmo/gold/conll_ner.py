@@ -9,7 +9,7 @@ from pathlib import Path
 from spacy.tokens import Doc
 from spacy.training import biluo_tags_to_spans, iob_to_biluo
 
-from .base import DataError, Reading, read_blocks
+from .conversion import DataError, Reading, read_blocks
 
 TAG = re.compile(r"O|[BILUES]-\S.*")
 BILUO = {"E": "L", "S": "U"}  # of BIOES

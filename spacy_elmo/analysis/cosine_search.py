@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from ..files import write_atomically
-from .features import unit
+from .layer_vectors import unit
 
 CHUNK = 2**14  # rows multiplied at a time
 

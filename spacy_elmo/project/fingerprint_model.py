@@ -1,7 +1,7 @@
 """A small file that changes when a biLM or a pipeline does. A project knows only paths
 as what a command depends on; these may also be named, and "null" is none at all.
 
-Run as `python -m spacy_elmo.project.fingerprint_source SOURCE OUT`.
+Run as `python -m spacy_elmo.project.fingerprint_model SOURCE OUT`.
 """
 
 import json

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from spacy.tokens import Doc, DocBin
 
-from .base import DataError, Reading, load_language
-from .parts import NAMES, Parts, format_of
+from .conversion import DataError, Reading, load_language
+from .splits import NAMES, Parts, format_of
 
 SHARE = 10  # of so many documents one is for development, if there are no others
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from spacy.tokens import Doc, DocBin
 
-from .base import DataError, Reading
+from .conll_ner import read_tagged
 from .conllu import read_conllu
-from .iob import read_tagged
+from .conversion import DataError, Reading
 from .jsonl import read_jsonl
 
 Parts = dict[str, list[Path]]

@@ -14,7 +14,7 @@ from ..fingerprints import fingerprint_files
 from ..text.raw_text import find_files, kind_of
 from ..text.sentences import read_sentences
 from ..text.tokenize import Splitter
-from .features import (
+from .layer_vectors import (
     LayerWriter,
     Tell,
     embed_stream,

@@ -2,7 +2,7 @@
 on as a whole and in memory, which is not for texts of many gigabytes, and knows no
 patterns.
 
-Run as `python -m spacy_elmo.project.manifest TEXT OUT`.
+Run as `python -m spacy_elmo.project.fingerprint_text TEXT OUT`.
 """
 
 import json
