@@ -23,8 +23,10 @@ import spacy_elmo
 # Transfers to the host
 
 OURS = Path(spacy_elmo.__file__).parent
+# The folders on the Thinc side. fake_cuda.py watches the torch side.
+WATCHED = (OURS / "layers", OURS / "pipeline")
 THINC = Path(thinc.__file__).parent
-# They do what their callers ask for.
+# Code that transfers only what its caller asks for.
 HELPERS = (
     str(Path(__file__).with_name("strict_")),
     str(THINC / "backends"),
@@ -37,13 +39,14 @@ HELPERS = (
 
 
 class Transfer(NamedTuple):
-    """Something that came to the host.
+    """A transfer from the device to the host.
 
-    place (str): The code that wanted it, as "component.py:_stored" if it is of
-        spacy_elmo. That is the innermost frame that is not of HELPERS: if spacy_elmo
-        calls a layer of Thinc's that fetches something, it is Thinc's doing, and if it
-        calls ops.to_numpy or a compiled part of spaCy (no frames), it is ours.
-    stack (str): How it came to that.
+    place (str): The code that asked for it, such as "layer_cache.py:put", or "" if that
+        code is not in one of the WATCHED folders. The file is that of the innermost
+        frame outside HELPERS, the function is the innermost public one in that file. A
+        transfer inside a layer of Thinc is Thinc's; one inside ops.to_numpy, or inside
+        a compiled part of spaCy (which has no frames), belongs to the caller.
+    stack (str): The call stack.
     """
 
     place: str
@@ -54,18 +57,21 @@ TRANSFERS = []
 
 
 def count_transfer():
-    frames = list(traceback.walk_stack(sys._getframe(1)))
     frames = [
         (frame, line)
-        for frame, line in frames
+        for frame, line in traceback.walk_stack(sys._getframe(1))
         if not frame.f_code.co_filename.startswith(HELPERS)
     ]
-    path = Path(frames[0][0].f_code.co_filename)
-    # Comprehensions and lambdas belong to the function around them.
-    names = [frame.f_code.co_name for frame, _ in frames]
-    name = next((name for name in names if not name.startswith("<")), names[0])
-    # The torch side of the package is not of Thinc: test_fake_gpu.py looks at that.
-    place = f"{path.name}:{name}" if path.parent == OURS else ""
+    filename = frames[0][0].f_code.co_filename
+    names = [
+        frame.f_code.co_name
+        for frame, _ in frames
+        if frame.f_code.co_filename == filename
+    ]
+    # Private functions, comprehensions and lambdas count as part of their caller.
+    name = next((name for name in names if name[0] not in "_<"), names[0])
+    path = Path(filename)
+    place = f"{path.name}:{name}" if path.parent in WATCHED else ""
     stack = traceback.StackSummary.extract(iter(frames), limit=6)
     TRANSFERS.append(Transfer(place, "".join(reversed(stack.format()))))
 

@@ -173,8 +173,8 @@ def test_training_has_the_results_it_has_on_a_cpu(device, bilm):
 @pytest.mark.parametrize(
     "settings, place",
     [
-        ({"store_layers": "cpu"}, "component.py:_stored"),
-        ({"store_layers": "none"}, "component.py:_stored"),
+        ({"store_layers": "cpu"}, "component.py:set_annotations"),
+        ({"store_layers": "none"}, "component.py:set_annotations"),
         ({"store_dtype": "float16"}, None),
         ({"cache_layers": "always"}, None),
         ({"stateful": True, "window": 3, "overlap": 0}, None),
@@ -199,8 +199,8 @@ def test_listeners_find_layers(device, bilm, settings, place):
     "where, spilled",
     [
         ({}, []),
-        ({"cache_memory_mb": 0}, ["layer_cache.py:_write"]),
-        ({"cache_folder": "cache"}, ["layer_cache.py:_write"]),
+        ({"cache_memory_mb": 0}, ["layer_cache.py:put"]),
+        ({"cache_folder": "cache"}, ["layer_cache.py:put"]),
     ],
 )
 def test_layer_cache(device, bilm, tmp_path, monkeypatch, when, where, spilled):
