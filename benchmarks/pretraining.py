@@ -24,7 +24,7 @@ from pretraining_systems import SETTINGS, Apart, Ours, Setting, make_trainer, ti
 from spacy_elmo.pretrain.corpus import Corpus, build_corpus
 from spacy_elmo.pretrain.pretrain_config import load_config
 from spacy_elmo.pretrain.vocab import make_bilm
-from spacy_elmo.text.tokenize import Splitter
+from spacy_elmo.text.tokenizers import Tokenization
 
 WARM_UP = 2  # steps
 SGEMM_TIMES = 3
@@ -152,9 +152,11 @@ def measure_tokenizing(workdir: Path, args: argparse.Namespace) -> dict[str, Any
     config = load_config(DEMO, {"paths.raw_text": str(args.text)})
 
     def build(name: str, n_process: int) -> Corpus:
-        splitter = Splitter(config.corpus.lang)
+        tokenization = Tokenization(config.corpus.lang)
         text, folder = [str(args.text)], workdir / name
-        return build_corpus(text, folder, splitter=splitter, n_process=n_process)[0]
+        return build_corpus(
+            text, folder, tokenization=tokenization, n_process=n_process
+        )[0]
 
     corpus = build("demo", 2)
     bilm, _ = make_bilm(config, corpus)
@@ -216,7 +218,7 @@ def main() -> int:
                 corpus, _ = build_corpus(
                     [str(args.text)],
                     workdir / "corpus",
-                    splitter=Splitter("en"),
+                    tokenization=Tokenization("en"),
                     dev_share=0.0,
                 )
                 figures["settings"] = []

@@ -20,7 +20,7 @@ from spacy.tokens import Doc, Token
 from spacy_elmo.pretrain.pretrain_config import load_config
 from spacy_elmo.pretrain.run import pretrain
 from spacy_elmo.text.sentences import read_sentences
-from spacy_elmo.text.tokenize import Splitter
+from spacy_elmo.text.tokenizers import Tokenization
 
 CONFIG = Path(__file__).parents[1] / "configs" / "pretrain_small.cfg"
 
@@ -40,14 +40,14 @@ def main() -> None:
     models = [args.output / name for name in ("model-best", "model-last")]
     bilm = next(model for model in models if model.exists())
 
-    splitter = Splitter(config.corpus.lang, config.corpus.tokenizer)
-    nlp = splitter.load()
+    tokenization = Tokenization(config.corpus.lang, config.corpus.tokenizer)
+    nlp = tokenization.load()
     nlp.add_pipe("elmo", config={"bilm": str(bilm)})
     nlp.to_disk(args.output / "pipeline")  # with its biLM
     nlp = spacy.load(args.output / "pipeline")
     print(f'The pipeline: spacy.load("{args.output / "pipeline"}")')
 
-    sentences = islice(read_sentences([args.text], splitter), args.sentences)
+    sentences = islice(read_sentences([args.text], tokenization), args.sentences)
     docs = list(nlp.pipe(Doc(nlp.vocab, words=words) for words in sentences))
     tokens = [token for doc in docs for token in doc]
     counts = Counter(token.text for token in tokens if token.is_alpha)

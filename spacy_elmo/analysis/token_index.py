@@ -11,9 +11,9 @@ import srsly
 from ..bilm import BiLM
 from ..bilm.fingerprint import fingerprint
 from ..fingerprints import fingerprint_files
-from ..text.raw_text import find_files, kind_of
+from ..text.text_files import find_files, kind_of
 from ..text.sentences import read_sentences
-from ..text.tokenize import Splitter
+from ..text.tokenizers import Tokenization
 from .layer_vectors import (
     LayerWriter,
     Tell,
@@ -63,14 +63,14 @@ class Index:
         return [self.words[word] for word in self.tokens[begin:end].tolist()]
 
 
-def index_key(bilm: BiLM, text: str, splitter: Splitter) -> dict[str, Any]:
+def index_key(bilm: BiLM, text: str, tokenization: Tokenization) -> dict[str, Any]:
     """RETURNS (dict[str, Any]): All that an index depends on."""
     return {
         "format": FORMAT,
         "bilm": fingerprint(bilm),
         "precision": bilm.precision,
         "text": text_fingerprint(text),
-        "splitter": splitter._asdict(),
+        "tokenization": tokenization._asdict(),
         "spacy": spacy.__version__,
     }
 
@@ -98,7 +98,7 @@ def open_index(folder: Path, key: dict[str, Any]) -> Index | None:
 def build_index(
     bilm: BiLM,
     text: str,
-    splitter: Splitter,
+    tokenization: Tokenization,
     folder: Path,
     key: dict[str, Any],
     tell: Tell = silent,
@@ -114,7 +114,7 @@ def build_index(
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
     try:
-        _write(bilm, text, splitter, part, key, tell)
+        _write(bilm, text, tokenization, part, key, tell)
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
         raise
@@ -127,7 +127,7 @@ def build_index(
 def _write(
     bilm: BiLM,
     text: str,
-    splitter: Splitter,
+    tokenization: Tokenization,
     folder: Path,
     key: dict[str, Any],
     tell: Tell,
@@ -135,7 +135,7 @@ def _write(
     numbers: dict[str, int] = {}
     tokens = []  # of each sentence
     names = layer_names(bilm)
-    sentences = read_sentences([text], splitter)
+    sentences = read_sentences([text], tokenization)
     with LayerWriter(folder, names) as writer:
         for words, layers in embed_stream(bilm, sentences, list, tell):
             writer.add(unit(with_mix(layers)))

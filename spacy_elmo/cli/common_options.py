@@ -8,7 +8,7 @@ from wasabi import msg
 
 if TYPE_CHECKING:
     from ..bilm import BiLM
-    from ..text.tokenize import Splitter
+    from ..text.tokenizers import Tokenization
 
 
 TOKENIZED = Option(
@@ -47,17 +47,17 @@ def device_of(gpu_id: int) -> str:
     return f"cuda:{gpu_id}"
 
 
-def splitter_for(
+def tokenization_for(
     bilm: "BiLM", lang: str | None, tokenizer: str | None, tokenized: bool
-) -> "Splitter":
-    """RETURNS (Splitter): As told, or else as for the text the biLM was trained on."""
-    from ..text.tokenize import Splitter
+) -> "Tokenization":
+    """Return the given tokenization, or that of the text the biLM was trained on."""
+    from ..text.tokenizers import Tokenization
 
     known = bilm.config.training
     same = lang in (None, known.get("lang"))
-    splitter = Splitter(
+    tokenization = Tokenization(
         lang or known.get("lang") or "xx",
         tokenizer or (known.get("tokenizer") if same else None),
         tokenized,
     )
-    return splitter.usable(msg.info)
+    return tokenization.or_rules(msg.info)

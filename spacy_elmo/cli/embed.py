@@ -28,14 +28,14 @@ def embed_cli(
     from ..embedding.embed_file import check_target, dump
     from ..pretrain.corpus import tell_troubles
     from ..text.sentences import read_sentences
-    from .common_options import load_on, splitter_for
+    from .common_options import load_on, tokenization_for
 
     troubles: Counter[str] = Counter()
     try:
         check_target(out)
         bilm = load_on(gpu_id, source)
-        splitter = splitter_for(bilm, lang, tokenizer, tokenized)
-        sentences = read_sentences([text], splitter, troubles)
+        tokenization = tokenization_for(bilm, lang, tokenizer, tokenized)
+        sentences = read_sentences([text], tokenization, troubles)
         with tqdm(unit=" sentences", disable=None, leave=False) as bar:
             n_sentences = dump(
                 bilm, sentences, out, tell=lambda n_done: bar.update(n_done - bar.n)

@@ -28,13 +28,13 @@ def evaluate_cli(
 
     from ..bilm.errors import SourceError
     from ..pretrain.measure import measure
-    from .common_options import load_on, splitter_for
+    from .common_options import load_on, tokenization_for
 
     try:
         bilm = load_on(gpu_id, source)
-        splitter = splitter_for(bilm, lang, tokenizer, tokenized)
+        tokenization = tokenization_for(bilm, lang, tokenizer, tokenized)
         result = measure(
-            bilm, texts, splitter, carry=stream, n_process=n_process, tell=msg.warn
+            bilm, texts, tokenization, carry=stream, n_process=n_process, tell=msg.warn
         )
     except (SourceError, ValueError, OSError) as error:
         msg.fail(f"{error}", exits=1)

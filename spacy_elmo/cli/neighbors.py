@@ -78,7 +78,7 @@ def neighbors_cli(
     from ..analysis.token_index import build_index, index_key, open_index
     from ..bilm.errors import SourceError
     from ..results import write_json
-    from .common_options import load_on, splitter_for
+    from .common_options import load_on, tokenization_for
 
     try:
         marked = [] if query_file is None else read_queries(query_file)
@@ -94,8 +94,8 @@ def neighbors_cli(
             need_usearch()
         bilm = load_on(gpu_id, source)
         layers = choose_layers(layer_names(bilm), layer)
-        splitter = splitter_for(bilm, lang, tokenizer, tokenized)
-        nlp = splitter.load()
+        tokenization = tokenization_for(bilm, lang, tokenizer, tokenized)
+        nlp = tokenization.load()
         places: list[int | None] = [*positions] or [None] * len(queries)
         asked = [
             make_query(split_query(nlp, query, tokenized), word, place)
@@ -103,13 +103,15 @@ def neighbors_cli(
         ]
         asked += [marked_query(nlp, query, tokenized) for query in marked]
         vocab = None if static is None else load_static(static)
-        key = index_key(bilm, text, splitter)
+        key = index_key(bilm, text, tokenization)
         with TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
             folder = index_path or Path(temporary) / "index"
             index = open_index(folder, key)
             if index is None:
                 with tqdm(unit=" tokens", disable=None, leave=False) as bar:
-                    index = build_index(bilm, text, splitter, folder, key, bar.update)
+                    index = build_index(
+                        bilm, text, tokenization, folder, key, bar.update
+                    )
                 if index_path is not None:
                     msg.good(f"Indexed {len(index.tokens):,} tokens in {folder}")
             results = find_neighbors(

@@ -31,18 +31,18 @@ def senses_cli(
     from ..analysis.sense_map import map_senses, read_occurrences
     from ..bilm.errors import SourceError
     from ..results import write_json
-    from .common_options import load_on, splitter_for
+    from .common_options import load_on, tokenization_for
 
     try:
         occurrences = read_occurrences(path)
         bilm = load_on(gpu_id, source)
-        splitter = splitter_for(bilm, lang, tokenizer, False)
-        found = map_senses(bilm, splitter.load(), occurrences)
+        tokenization = tokenization_for(bilm, lang, tokenizer, False)
+        found = map_senses(bilm, tokenization.load(), occurrences)
         if output is not None:
             head = {
                 "kind": "senses",
                 "title": title or f"{source.name}: {path.name}",
-                "lang": splitter.lang,
+                "lang": tokenization.lang,
             }
             write_json(output, {**head, **found})
     except (SourceError, ValueError, OSError) as error:

@@ -6,7 +6,7 @@ import numpy as np
 from spacy.attrs import IS_SPACE, ORTH, SENT_START
 from spacy.tokens import Doc
 
-from ..text.punctuation import find_starts
+from ..text.sentence_starts import find_starts
 from .settings import Settings
 
 

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..fingerprints import fingerprint_data
-from ..text.raw_text import find_files
 from ..text.sentences import read_sentences
-from ..text.tokenize import Splitter, make_chunks, split_all
+from ..text.text_files import find_files
+from ..text.tokenizers import Tokenization
+from ..text.word_streams import make_chunks, split_all
 from .corpus_writer import COUNTS, PARTS, VERSION, WORDS, CorpusWriter
 
 META = "corpus.json"
@@ -71,7 +72,7 @@ def build_corpus(
     raw_text: Sequence[str],
     folder: Path,
     *,
-    splitter: Splitter,
+    tokenization: Tokenization,
     dev_text: Sequence[str] = (),
     dev_share: float = 0.01,
     n_process: int = 1,
@@ -87,10 +88,10 @@ def build_corpus(
     files = find_files(raw_text)
     dev_files = find_files(dev_text)
     share = 0.0 if dev_files else dev_share
-    fingerprint = _fingerprint(files, dev_files, splitter, share)
+    fingerprint = _fingerprint(files, dev_files, tokenization, share)
     if _is_there(folder, fingerprint, share, given=bool(dev_files)):
         return Corpus(folder), False
-    if dev_files and next(read_sentences(dev_text, splitter), None) is None:
+    if dev_files and next(read_sentences(dev_text, tokenization), None) is None:
         raise ValueError(f"{', '.join(dev_text)}: found no words to evaluate on")
     folder.mkdir(parents=True, exist_ok=True)
     for name in FILES:  # nothing else: it may be a folder with more in it
@@ -98,7 +99,7 @@ def build_corpus(
     writer = CorpusWriter(folder)
     troubles: Counter[str] = Counter()
     chunks = make_chunks(files, share, troubles)
-    for words in split_all(splitter, share, chunks, n_process):
+    for words in split_all(tokenization, share, chunks, n_process):
         writer.add(
             words.words, words.streams[0], words.documents[0], words.paragraphs[0], 0
         )
@@ -106,7 +107,7 @@ def build_corpus(
             words.words, words.streams[1], words.documents[1], words.paragraphs[1], 1
         )
     for words in split_all(
-        splitter, 0.0, make_chunks(dev_files, 0.0, troubles), n_process
+        tokenization, 0.0, make_chunks(dev_files, 0.0, troubles), n_process
     ):
         writer.add(
             words.words, words.streams[0], words.documents[0], words.paragraphs[0], 1
@@ -117,7 +118,11 @@ def build_corpus(
     if not meta["train"]["n_words"]:
         if meta["dev"]["n_words"] and share:  # the only document
             return build_corpus(
-                raw_text, folder, splitter=splitter, dev_share=0.0, n_process=n_process
+                raw_text,
+                folder,
+                tokenization=tokenization,
+                dev_share=0.0,
+                n_process=n_process,
             )
         raise ValueError(f"{', '.join(raw_text)}: found no words")
     meta.update(fingerprint=fingerprint, troubles=dict(troubles))
@@ -144,11 +149,11 @@ def _is_there(folder: Path, fingerprint: str, share: float, *, given: bool) -> b
 
 
 def _fingerprint(
-    files: list[Path], dev_files: list[Path], splitter: Splitter, share: float
+    files: list[Path], dev_files: list[Path], tokenization: Tokenization, share: float
 ) -> str:
     import spacy
 
-    facts: list[Any] = [VERSION, spacy.__version__, list(splitter), share]
+    facts: list[Any] = [VERSION, spacy.__version__, list(tokenization), share]
     for group in (files, dev_files):
         # However a file is called, it is the same one.
         stats = [(str(path.resolve()), path.stat()) for path in group]

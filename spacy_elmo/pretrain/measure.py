@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..bilm import BiLM
-from ..text.tokenize import Splitter
+from ..text.tokenizers import Tokenization
 from .corpus import Corpus, build_corpus, tell_troubles
 from .perplexity import Perplexity, evaluate, output_numbers
 from .windows import Feeder
@@ -14,7 +14,7 @@ from .windows import Feeder
 def measure(
     bilm: BiLM,
     texts: Sequence[str],
-    splitter: Splitter,
+    tokenization: Tokenization,
     *,
     carry: bool = False,
     n_process: int = 1,
@@ -32,7 +32,7 @@ def measure(
         corpus, _ = build_corpus(
             texts,
             Path(folder) / "corpus",
-            splitter=splitter,
+            tokenization=tokenization,
             dev_share=0.0,
             n_process=n_process,
         )

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 
 from ..files import restore_folder
-from ..text.raw_text import find_files
-from ..text.tokenize import Splitter
+from ..text.text_files import find_files
+from ..text.tokenizers import Tokenization
 from .checkpoints import Checkpoints
 from .corpus import Corpus, build_corpus, tell_troubles
 from .perplexity import Perplexity, output_numbers
@@ -142,15 +142,15 @@ def open_corpus(
 ) -> Corpus:
     settings = config.corpus
     folder = Path(settings.folder) if settings.folder else output / "corpus"
-    splitter = Splitter(settings.lang, settings.tokenizer, settings.tokenized)
-    splitter = splitter.usable(tell)
-    settings.tokenizer = splitter.tokenizer  # the model is to know it
+    tokenization = Tokenization(settings.lang, settings.tokenizer, settings.tokenized)
+    tokenization = tokenization.or_rules(tell)
+    settings.tokenizer = tokenization.tokenizer  # the model is to know it
 
     def build() -> Corpus:
         corpus, new = build_corpus(
             as_list(config.paths.raw_text),
             folder,
-            splitter=splitter,
+            tokenization=tokenization,
             dev_text=as_list(config.paths.dev_text),
             dev_share=settings.dev_share,
             n_process=settings.n_process or os.cpu_count() or 1,

@@ -10,7 +10,7 @@ import sys
 from hashlib import blake2b
 from pathlib import Path
 
-from ..text.raw_text import find_files
+from ..text.text_files import find_files
 
 SAMPLE = 2**20  # bytes of the begin and of the end
 

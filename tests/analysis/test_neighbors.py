@@ -26,9 +26,9 @@ from spacy_elmo.analysis.nearest_contexts import (
     make_query,
 )
 from spacy_elmo.analysis.token_index import build_index, index_key, open_index
-from spacy_elmo.text.tokenize import Splitter
+from spacy_elmo.text.tokenizers import Tokenization
 
-TOKENIZED = Splitter("en", None, True)
+TOKENIZED = Tokenization("en", None, True)
 NAMES = ["0", "1", "2", "mix"]
 
 
@@ -118,14 +118,14 @@ def test_index_is_used_again_for_the_same_only(bilm, tmp_path):
     make_index(bilm, tmp_path, sentences)
     folder, path = tmp_path / "index", tmp_path / "text.txt"
 
-    def reopen(bilm=bilm, text=path, splitter=TOKENIZED):
-        return open_index(folder, index_key(bilm, str(text), splitter))
+    def reopen(bilm=bilm, text=path, tokenization=TOKENIZED):
+        return open_index(folder, index_key(bilm, str(text), tokenization))
 
     assert reopen() is not None
     assert reopen(make_bilm()) is not None  # the same weights
     assert reopen(make_bilm(1)) is None
-    assert reopen(splitter=Splitter("en")) is None
-    assert reopen(splitter=Splitter("de", None, True)) is None
+    assert reopen(tokenization=Tokenization("en")) is None
+    assert reopen(tokenization=Tokenization("de", None, True)) is None
     other = shutil.copy(path, tmp_path / "elsewhere.txt")
     assert reopen(text=other) is not None
     write(path, [*sentences, ["more"]])
@@ -156,7 +156,7 @@ def test_interrupted_build_leaves_what_was_there(bilm, tmp_path, monkeypatch):
     other = make_bilm(1)
     key = index_key(other, path, TOKENIZED)
 
-    def interrupted(sentences, splitter):
+    def interrupted(sentences, tokenization):
         yield from [["one"], ["two"]]
         raise KeyboardInterrupt
 

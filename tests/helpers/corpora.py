@@ -7,14 +7,16 @@ import numpy as np
 import spacy
 
 from spacy_elmo.pretrain.corpus import build_corpus
-from spacy_elmo.text.tokenize import Splitter
+from spacy_elmo.text.tokenizers import Tokenization
 
 
 def build(folder, *texts, lang="en", tokenizer=None, tokenized=False, **options):
     """A corpus with nothing held out, unless options say so."""
-    splitter = Splitter(lang, tokenizer, tokenized)
+    tokenization = Tokenization(lang, tokenizer, tokenized)
     options = {"dev_share": 0.0, **options}
-    return build_corpus(list(map(str, texts)), folder, splitter=splitter, **options)
+    return build_corpus(
+        list(map(str, texts)), folder, tokenization=tokenization, **options
+    )
 
 
 def sentences(corpus, part="train"):

@@ -17,9 +17,10 @@ from spacy.tokens import Doc, DocBin
 from spacy_elmo.bilm.formats.build import write_vocab
 from spacy_elmo.pretrain import corpus as corpus_module
 from spacy_elmo.pretrain import corpus_writer
-from spacy_elmo.text import tokenize
+from spacy_elmo.text import word_streams
 from spacy_elmo.text.sentences import read_sentences
-from spacy_elmo.text.tokenize import Chunk, Splitter, split_chunk
+from spacy_elmo.text.tokenizers import Tokenization
+from spacy_elmo.text.word_streams import Chunk, split_chunk
 
 TEXT = "Snow fell. It did not stop!\nDr. Kim's dog (3 kg) left...\n\nThe end?  «Yes.»\n"
 
@@ -114,7 +115,7 @@ def test_text_without_words_gets_one_sentence(tmp_path, data):
 @given(st.text(" \t\"').!?。؟…,-aBé한1", max_size=40))
 @example('He left.  "Why?" he said.')  # a space token begins the sentence
 def test_sentences_are_those_of_the_sentencizer(text):
-    found = split_chunk(Splitter("en"), 0.0, Chunk([text], [True], [False]))
+    found = split_chunk(Tokenization("en"), 0.0, Chunk([text], [True], [False]))
     parts = np.split(found.streams[0], np.flatnonzero(found.streams[0] == 0))[1:]
     assert [[found.words[n - 1] for n in p[1:]] for p in parts] == by_spacy([text])
 
@@ -123,8 +124,8 @@ def test_tokenized_text_is_a_sentence_a_line(tmp_path):
     path = write(tmp_path / "a.txt", "A . B\tc!\r\n\n don't\u3000stop \n")
     corpus, _ = build(tmp_path / "corpus", path, tokenized=True)
     assert sentences(corpus) == [["A", ".", "B", "c!"], ["don't", "stop"]]
-    splitter = Splitter("en", tokenized=True)
-    assert list(read_sentences([str(path)], splitter)) == sentences(corpus)
+    tokenization = Tokenization("en", tokenized=True)
+    assert list(read_sentences([str(path)], tokenization)) == sentences(corpus)
 
 
 def test_words_come_by_falling_frequency(tmp_path):
@@ -154,9 +155,13 @@ def test_korean(tmp_path):
 @pytest.mark.parametrize(
     "lang, tokenizer, match",
     [
-        ("ko", None, r"needs .*set corpus\.tokenizer to 'spacy\.Tokenizer\.v1'"),
-        ("qq", None, r"corpus\.lang is 'qq'"),
-        ("en", "my.v1", r"corpus\.tokenizer is 'my\.v1'"),
+        (
+            "ko",
+            None,
+            r"cannot be used here .*choose the tokenizer 'spacy\.Tokenizer\.v1'",
+        ),
+        ("qq", None, r"the language 'qq'"),
+        ("en", "my.v1", r"the tokenizer 'my\.v1'"),
     ],
 )
 def test_tokenizers_that_are_not_there(tmp_path, monkeypatch, lang, tokenizer, match):
@@ -170,11 +175,11 @@ def test_tokenizers_that_are_not_there(tmp_path, monkeypatch, lang, tokenizer, m
 def test_a_tokenizer_that_is_not_there_is_replaced(monkeypatch):
     monkeypatch.setitem(sys.modules, "natto", None)
     said = []
-    splitter = Splitter("ko").usable(said.append)
-    assert splitter == Splitter("ko", "spacy.Tokenizer.v1")
+    tokenization = Tokenization("ko").or_rules(said.append)
+    assert tokenization == Tokenization("ko", "spacy.Tokenizer.v1")
     assert len(said) == 1 and "mecab" in said[0] and "\n" not in said[0]
-    for fine in (Splitter("en"), splitter, Splitter("ko", tokenized=True)):
-        assert fine.usable(said.append) == fine
+    for fine in (Tokenization("en"), tokenization, Tokenization("ko", tokenized=True)):
+        assert fine.or_rules(said.append) == fine
     assert len(said) == 1
 
 
@@ -186,16 +191,16 @@ def files(folder):
 
 
 def test_processes_change_no_byte(tmp_path, monkeypatch):
-    monkeypatch.setattr(tokenize, "CHUNK_CHARACTERS", 200)
-    monkeypatch.setattr(tokenize, "FEW_CHUNKS", 2)
+    monkeypatch.setattr(word_streams, "CHUNK_CHARACTERS", 200)
+    monkeypatch.setattr(word_streams, "FEW_CHUNKS", 2)
     pools = []
-    real = tokenize.ProcessPoolExecutor
+    real = word_streams.ProcessPoolExecutor
 
     def pool(n_process, **options):
         pools.append(n_process)
         return real(n_process, **options)
 
-    monkeypatch.setattr(tokenize, "ProcessPoolExecutor", pool)
+    monkeypatch.setattr(word_streams, "ProcessPoolExecutor", pool)
     path = write_text(tmp_path / "a.txt")
     assert path.stat().st_size > 10 * 200
     for n in (1, 2):
@@ -289,7 +294,7 @@ def test_a_text_without_empty_lines_is_held_out_in_parts(tmp_path, end):
 
 
 def test_held_out_everywhere_the_same():
-    chosen = [n for n in range(40) if tokenize.is_held_out(f"d{n}", 0.2)]
+    chosen = [n for n in range(40) if word_streams.is_held_out(f"d{n}", 0.2)]
     assert chosen == [3, 10, 14, 15, 25, 28, 29, 30]
 
 
@@ -315,7 +320,7 @@ def test_text_to_hold_out_without_words_is_refused(tmp_path, text, n_documents):
 def few_documents(folder, kind):
     """Six documents, none of which is held out by itself."""
     texts = [f"d{n} begins. " + "And goes on. " * n for n in range(6)]
-    assert not any(tokenize.is_held_out(t[:100], 1e-4) for t in texts)
+    assert not any(word_streams.is_held_out(t[:100], 1e-4) for t in texts)
     if kind == "spacy":
         nlp = spacy.blank("en")
         docs = DocBin(docs=[nlp(text) for text in texts])
@@ -346,8 +351,8 @@ def test_of_few_documents_one_is_held_out(tmp_path, monkeypatch, kind):
     counts = [dict(zip(c.words, c.counts.tolist())) for c in (corpus, given)]
     assert counts[0] == counts[1]
     # In as many processes as wanted.
-    monkeypatch.setattr(tokenize, "CHUNK_CHARACTERS", 20)
-    monkeypatch.setattr(tokenize, "FEW_CHUNKS", 1)
+    monkeypatch.setattr(word_streams, "CHUNK_CHARACTERS", 20)
+    monkeypatch.setattr(word_streams, "FEW_CHUNKS", 1)
     for n in (1, 2):
         build(tmp_path / str(n), path, dev_share=1e-4, n_process=n)
     assert files(tmp_path / "1") == files(tmp_path / "2")
@@ -355,7 +360,7 @@ def test_of_few_documents_one_is_held_out(tmp_path, monkeypatch, kind):
 
 def test_the_document_nearest_to_the_share_is_held_out(tmp_path, monkeypatch):
     monkeypatch.setattr(corpus_writer, "MAX_BLOCK", 4)
-    monkeypatch.setattr(tokenize, "is_held_out", lambda text, share: False)
+    monkeypatch.setattr(word_streams, "is_held_out", lambda text, share: False)
     path, texts = few_documents(tmp_path, "text")
     corpus, _ = build(tmp_path / "corpus", path, dev_share=0.2)
     assert documents(corpus, "dev") == {3}

@@ -19,8 +19,8 @@ from spacy_elmo.pretrain.ranks import Ranks
 from spacy_elmo.pretrain.run import check_precision, open_corpus, pretrain, read_log
 from spacy_elmo.pretrain.trainer import Trainer
 from spacy_elmo.pretrain.vocab import make_bilm
-from spacy_elmo.text.raw_text import find_files
-from spacy_elmo.text.tokenize import Splitter
+from spacy_elmo.text.text_files import find_files
+from spacy_elmo.text.tokenizers import Tokenization
 
 CONFIGS = sorted((Path(__file__).parents[2] / "configs").glob("pretrain_*.cfg"))
 
@@ -216,7 +216,7 @@ def test_command_with_overrides(config_path, tmp_path):
         (["--training.steps", 3], "training.steps is no setting"),
         (["--training.batch_size", 1000], "expected batch_size * window = 6,000"),
         (["--paths.raw_text", "nowhere.txt"], "nowhere.txt: no such file"),
-        (["--corpus.lang", "qq"], "corpus.lang is 'qq'"),
+        (["--corpus.lang", "qq"], "the language 'qq'"),
         (["--paths.initialize_from", "nowhere"], "nowhere: no such file or folder"),
         (["--paths.output_vocab", "nowhere.txt"], "nowhere.txt: cannot be read"),
         (["--training.precision", "float16"], "training.precision is float16"),
@@ -292,7 +292,7 @@ def test_best_model_is_the_one_that_was_measured(config_path, tmp_path):
     dev = write_text(tmp_path / "dev.txt", n_documents=5, seed=1)
     train(config_path, tmp_path / "run", paths__dev_text=str(dev))
     best = load_bilm(tmp_path / "run" / "model-best")
-    found = measure(best, [str(dev)], Splitter("en")).as_dict()
+    found = measure(best, [str(dev)], Tokenization("en")).as_dict()
     kept = best.config.training["perplexity"]
     assert found.keys() == kept.keys()
     for key, value in kept.items():

@@ -22,7 +22,7 @@ from spacy_elmo.pretrain.pretrain_config import load_config
 from spacy_elmo.pretrain.ranks import Ranks
 from spacy_elmo.pretrain.run import pretrain, read_log
 from spacy_elmo.pretrain.trainer import Trainer
-from spacy_elmo.text.tokenize import Splitter
+from spacy_elmo.text.tokenizers import Tokenization
 
 FILES = ("weights.safetensors", "softmax.safetensors")
 
@@ -269,17 +269,17 @@ WAITING = """if True:
     from pathlib import Path
     import spacy
     from spacy.cli import setup_cli
-    from spacy_elmo.text import tokenize
+    from spacy_elmo.text import tokenizers, word_streams
 
     # In the background of a shell, it would be ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    tokenize.CHUNK_CHARACTERS = 500  # other processes get small texts too
-    tokenize.FEW_CHUNKS = 2
+    word_streams.CHUNK_CHARACTERS = 500  # other processes get small texts too
+    word_streams.FEW_CHUNKS = 2
 
     @spacy.registry.tokenizers("spacy_elmo.waiting.v1")
     def make_tokenizer():
         def create(nlp):
-            split = spacy.registry.tokenizers.get(tokenize.RULES)()(nlp)
+            split = spacy.registry.tokenizers.get(tokenizers.RULES)()(nlp)
 
             def wait_and_split(text):
                 if text != "a":  # with which it is tried
@@ -333,7 +333,7 @@ def test_ctrl_c_while_the_text_is_read(config_path, tmp_path, n_process):
     whole, _ = build_corpus(
         [str(tmp_path / "text.txt")],
         tmp_path / "whole",
-        splitter=Splitter("en"),
+        tokenization=Tokenization("en"),
         dev_share=0.1,
     )
     assert all(again[part] == whole.meta[part] for part in ("train", "dev"))

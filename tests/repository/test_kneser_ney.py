@@ -16,7 +16,7 @@ from spacy_elmo.pretrain.perplexity import evaluate, output_numbers
 from spacy_elmo.pretrain.pretrain_config import VocabSettings
 from spacy_elmo.pretrain.vocab import choose_words
 from spacy_elmo.pretrain.windows import Feeder
-from spacy_elmo.text.tokenize import Splitter
+from spacy_elmo.text.tokenizers import Tokenization
 
 PATH = Path(__file__).parents[2] / "benchmarks" / "kneser_ney.py"
 spec = importlib.util.spec_from_file_location("kneser_ney", PATH)
@@ -121,7 +121,9 @@ def test_a_sentence_of_n_words_is_n_plus_1_predictions():
 def corpus(tmp_path):
     text = write_text(tmp_path / "text.txt", n_documents=60)
     folder = tmp_path / "corpus"
-    return build_corpus([str(text)], folder, splitter=Splitter("en"), dev_share=0.2)[0]
+    return build_corpus(
+        [str(text)], folder, tokenization=Tokenization("en"), dev_share=0.2
+    )[0]
 
 
 def test_it_reads_what_the_evaluation_of_a_bilm_reads(corpus, capsys, tmp_path):
@@ -169,7 +171,7 @@ def test_both_directions_are_the_same_for_a_text_of_palindromes(tmp_path):
     corpus, _ = build_corpus(
         [str(text)],
         tmp_path / "corpus",
-        splitter=Splitter(tokenized=True),
+        tokenization=Tokenization(tokenized=True),
         dev_text=[str(held_out)],
     )
     vocab = choose_words(corpus, VocabSettings())

@@ -10,7 +10,7 @@ from helpers.corpora import build, sentences, write
 from helpers.pretraining import write_text
 
 from spacy_elmo.pretrain.corpus import tell_troubles
-from spacy_elmo.text.raw_text import MAX_RUN
+from spacy_elmo.text.paragraphs import MAX_RUN
 
 MANY = (b"some words " * 500 + b"\n") * 400
 JSON = b'{"text": "good one"}\n'
@@ -80,13 +80,14 @@ def test_memory_does_not_grow_with_the_text(tmp_path):
     code = """if True:
         import resource, sys
         from pathlib import Path
-        from spacy_elmo.pretrain import text, tokenize
+        from spacy_elmo.text import paragraphs, word_streams
         from spacy_elmo.pretrain.corpus import build_corpus
+        from spacy_elmo.text.tokenizers import Tokenization
         # What is held at a time is little, to see what else is.
-        text.BLOCK, tokenize.CHUNK_CHARACTERS = 2**16, 2**15
+        paragraphs.BLOCK, word_streams.CHUNK_CHARACTERS = 2**16, 2**15
         path, folder = sys.argv[1:]
-        splitter = tokenize.Splitter("en")
-        build_corpus([path], Path(folder), splitter=splitter, dev_share=0.1)
+        tokenization = Tokenization("en")
+        build_corpus([path], Path(folder), tokenization=tokenization, dev_share=0.1)
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
     """
     part = "".join(

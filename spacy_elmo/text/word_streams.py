@@ -3,7 +3,7 @@
 import re
 import signal
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from hashlib import blake2b
 from itertools import chain, islice
@@ -15,73 +15,20 @@ from typing import (
 )
 
 import numpy as np
-import spacy
 from spacy.attrs import IS_SPACE, ORTH, SENT_START
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 
-from .punctuation import find_starts
-from .raw_text import BLOCK, has_documents, kind_of, open_file, read_parts
+from .doc_files import load_docs
+from .paragraphs import BLOCK, has_documents, read_parts
+from .sentence_starts import find_starts
+from .text_files import kind_of
+from .tokenizers import Tokenization
 
 CHUNK_CHARACTERS = 2**19
 FEW_CHUNKS = 16
 LINE_ENDS = re.compile("[\\r\\n]")  # a vocabulary has a word a line
-RULES = "spacy.Tokenizer.v1"
 PARAGRAPHS = 20  # that stand for a document where a text does not show any
-
-
-class MissingTokenizer(ValueError):
-    """A tokenizer that cannot be used because something is not installed."""
-
-
-class Splitter(NamedTuple):
-    """How text becomes words.
-
-    lang (str): A language of spaCy.
-    tokenizer (str | None): A registered tokenizer; None for the language's own.
-    tokenized (bool): Instead, a sentence is a line, and words are parted by spaces.
-    """
-
-    lang: str = "xx"
-    tokenizer: str | None = None
-    tokenized: bool = False
-
-    def load(self) -> Language:
-        config = {}
-        if self.tokenizer is not None:
-            config = {"nlp": {"tokenizer": {"@tokenizers": self.tokenizer}}}
-        try:
-            spacy.util.get_lang_class(self.lang)
-        except ImportError:
-            raise ValueError(
-                f"corpus.lang is '{self.lang}'; expected a language of spaCy, or 'xx'"
-            ) from None
-        if self.tokenizer and not spacy.registry.has("tokenizers", self.tokenizer):
-            raise ValueError(
-                f"corpus.tokenizer is '{self.tokenizer}', which is not registered; "
-                "expected one such as 'spacy.Tokenizer.v1'"
-            )
-        try:
-            nlp = spacy.blank(self.lang, config=config)
-            nlp.make_doc("a")  # some tokenizers start what they need when they are used
-            return nlp
-        except ImportError as error:
-            raise MissingTokenizer(
-                f"the tokenizer of '{self.lang}' needs another package "
-                f"({str(error).strip().splitlines()[0]}); install it, or set "
-                f"corpus.tokenizer to '{RULES}'"
-            ) from None
-
-    def usable(self, say: Callable[[str], None]) -> "Splitter":
-        """RETURNS (Splitter): This one, or where the language's own tokenizer lacks a
-        package, as Korean's does without mecab, one that splits by rules."""
-        if self.tokenizer is None and not self.tokenized:
-            try:
-                self.load()
-            except MissingTokenizer as error:
-                say(f"Words are split by the rules of {RULES}, because {error}")
-                return self._replace(tokenizer=RULES)
-        return self
 
 
 class Chunk(NamedTuple):
@@ -155,20 +102,20 @@ def is_endless(path: Path, only: bool) -> bool:
     return long and kind_of(path) != ".jsonl" and not has_documents(path)
 
 
-_loaded: tuple[Splitter | None, Any] = (None, None)
+_loaded: tuple[Tokenization | None, Any] = (None, None)
 
 
-def split_chunk(splitter: Splitter, share: float, chunk: Chunk) -> Words:
+def split_chunk(tokenization: Tokenization, share: float, chunk: Chunk) -> Words:
     """Tokenise a chunk and cut it into sentences."""
     global _loaded
-    if _loaded[0] != splitter:
-        _loaded = (splitter, splitter.load())
+    if _loaded[0] != tokenization:
+        _loaded = (tokenization, tokenization.load())
     nlp: Language = _loaded[1]
     arrays: list[list[np.ndarray]] = [[], []]
     places: list[list[tuple[int, bool]]] = [[], []]
     lengths = [0, 0]
-    for doc, begins, held_out in _docs(nlp, splitter, share, chunk):
-        stream = _stream(doc, splitter.tokenized)
+    for doc, begins, held_out in _docs(nlp, tokenization, share, chunk):
+        stream = _stream(doc, tokenization.tokenized)
         if len(stream):
             places[held_out].append((lengths[held_out], begins))
             arrays[held_out].append(stream)
@@ -193,30 +140,19 @@ def split_chunk(splitter: Splitter, share: float, chunk: Chunk) -> Words:
 
 
 def _docs(
-    nlp: Language, splitter: Splitter, share: float, chunk: Chunk
+    nlp: Language, tokenization: Tokenization, share: float, chunk: Chunk
 ) -> Iterator[tuple[Doc, bool, bool]]:
     """YIELDS: A paragraph, whether a document begins with it, and is held out."""
     if chunk.path is not None:
-        for doc in _read_docs(chunk.path, nlp):
+        for doc in load_docs(chunk.path, nlp.vocab):
             yield doc, True, is_held_out(doc[:100].text, share)
         return
     for text, begins, held_out in zip(*chunk[:3]):
-        if splitter.tokenized:
+        if tokenization.tokenized:
             doc = Doc(nlp.vocab, words=text.split())
         else:
             doc = nlp.tokenizer(text)
         yield doc, begins, held_out
-
-
-def _read_docs(path: Path, nlp: Language) -> list[Doc]:
-    try:
-        with open_file(path) as file:
-            return list(DocBin().from_bytes(file.read()).get_docs(nlp.vocab))
-    except Exception as error:  # of zlib, msgpack, numpy, ...
-        reason = str(error).strip().split("\n")[0] or type(error).__name__
-        raise ValueError(
-            f"{path}: cannot be read as a .spacy file ({reason})"
-        ) from None
 
 
 def _stream(doc: Doc, one_sentence: bool) -> np.ndarray:
@@ -238,14 +174,14 @@ def _stream(doc: Doc, one_sentence: bool) -> np.ndarray:
 
 
 def split_all(
-    splitter: Splitter, share: float, chunks: Iterator[Chunk], n_process: int
+    tokenization: Tokenization, share: float, chunks: Iterator[Chunk], n_process: int
 ) -> Iterator[Words]:
     """split_chunk for all chunks, in order, a few of them at a time."""
     # A text of a few megabytes is done before a process has started.
     first = list(islice(chunks, FEW_CHUNKS))
     if n_process <= 1 or len(first) < FEW_CHUNKS:
         for chunk in chain(first, chunks):
-            yield split_chunk(splitter, share, chunk)
+            yield split_chunk(tokenization, share, chunk)
         return
     chunks = chain(first, chunks)
     # Started afresh: a copy of this process would carry torch's threads along.
@@ -257,7 +193,7 @@ def split_all(
         initargs=(signal.SIGINT, signal.SIG_IGN),
     ) as pool:
         try:
-            yield from _in_order(pool, splitter, share, chunks, 2 * n_process)
+            yield from _in_order(pool, tokenization, share, chunks, 2 * n_process)
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
@@ -265,14 +201,14 @@ def split_all(
 
 def _in_order(
     pool: Executor,
-    splitter: Splitter,
+    tokenization: Tokenization,
     share: float,
     chunks: Iterator[Chunk],
     ahead: int,
 ) -> Iterator[Words]:
     waiting: deque[Future[Words]] = deque()
     for chunk in chunks:
-        waiting.append(pool.submit(split_chunk, splitter, share, chunk))
+        waiting.append(pool.submit(split_chunk, tokenization, share, chunk))
         if len(waiting) > ahead:
             yield waiting.popleft().result()
     while waiting:

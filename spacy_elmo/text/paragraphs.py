@@ -1,16 +1,16 @@
 """Raw text in, paragraph by paragraph, whatever state it is in."""
 
 import codecs
-import glob
-import gzip
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import srsly
+
+from .text_files import kind_of, open_file
 
 BLOCK = 2**20
 MAX_RECORD = 2**26  # bytes of a line of JSON, which is needed as a whole
@@ -18,7 +18,6 @@ MAX_PARAGRAPH = 10**5  # characters; what is longer is cut at a space
 MAX_RUN = 2000  # characters without a space: tokenizers need the square of their time
 LONG_RUN = re.compile(rf"\S{{{MAX_RUN}}}")
 EMPTY_LINE = re.compile(rb"\n[ \t\r]*\n")
-SUFFIXES = (".txt", ".jsonl", ".spacy")
 
 
 class Part(NamedTuple):
@@ -27,50 +26,6 @@ class Part(NamedTuple):
 
     paragraphs: list[str]
     ends: bool
-
-
-def find_files(patterns: Iterable[str]) -> list[Path]:
-    """Files, folders (all files in them of a known kind) and globs to files, in a fixed
-    order.
-
-    RETURNS (list[Path]): Each file once.
-    """
-    found: dict[Path, None] = {}
-    for pattern in patterns:
-        if not pattern:  # which would be the folder one stands in
-            raise ValueError(
-                "found an empty name; expected a file, a folder or a pattern"
-            )
-        path = Path(pattern)
-        if path.is_dir():
-            names = sorted(p for p in path.rglob("*") if p.is_file() and is_known(p))
-            if not names:
-                raise ValueError(
-                    f"{pattern}: found no {', '.join(SUFFIXES)} (or .gz) in this folder"
-                )
-        else:
-            names = sorted(map(Path, glob.glob(pattern, recursive=True)))
-            names = [path] if path.is_file() else [p for p in names if p.is_file()]
-            if not names:
-                raise ValueError(
-                    f"{pattern}: no such file; expected a file, a folder or a pattern"
-                )
-        found.update(dict.fromkeys(names))
-    return list(found)
-
-
-def is_known(path: Path) -> bool:
-    return kind_of(path) in SUFFIXES
-
-
-def kind_of(path: Path) -> str:
-    """RETURNS (str): The ending, in small letters and without .gz."""
-    named = path.with_suffix("") if is_packed(path) else path
-    return named.suffix.lower()
-
-
-def is_packed(path: Path) -> bool:
-    return path.suffix.lower() == ".gz"
 
 
 def read_parts(path: Path, troubles: "Counter[str]") -> Iterator[Part]:
@@ -191,9 +146,3 @@ def _pieces(text: str) -> list[str]:
         pieces.append(text[:place])
         text = text[place:]
     return [*pieces, text] if text else pieces
-
-
-def open_file(path: Path) -> IO[bytes]:
-    if is_packed(path):
-        return gzip.open(path, "rb")  # type: ignore[return-value]
-    return path.open("rb")

@@ -1,0 +1,97 @@
+"""Choose and load the tokenizer of a text."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import spacy
+from spacy.language import Language
+
+RULES = "spacy.Tokenizer.v1"  # spaCy's tokenizer by rules, which needs nothing else
+
+
+class UnusableTokenizer(ValueError):
+    """A tokenizer that cannot be used, mostly because a package is not installed.
+
+    found (str): What is wrong, as the beginning of a sentence.
+    """
+
+    def __init__(self, found: str) -> None:
+        super().__init__(
+            f"{found}; install what it needs, or choose the tokenizer '{RULES}'"
+        )
+        self.found = found
+
+
+class Tokenization(NamedTuple):
+    """How a text is divided into words.
+
+    lang (str): The code of a language of spaCy.
+    tokenizer (str | None): A registered tokenizer; None for the language's default.
+    tokenized (bool): The text is tokenized already: each line is a sentence, with
+        spaces between its words. No tokenizer is used.
+    """
+
+    lang: str = "xx"
+    tokenizer: str | None = None
+    tokenized: bool = False
+
+    def load(self) -> Language:
+        """Load a blank pipeline with this tokenizer."""
+        return load_language(self.lang, self.tokenizer)
+
+    def or_rules(self, say: Callable[[str], None]) -> "Tokenization":
+        """Replace the language's default tokenizer by spaCy's rules if it is unusable.
+
+        say (Callable[[str], None]): Called with a sentence if it was replaced.
+        """
+        if self.tokenizer is None and not self.tokenized:
+            try:
+                self.load()
+            except UnusableTokenizer as error:
+                say(f"{error.found}; using '{RULES}' instead")
+                return self._replace(tokenizer=RULES)
+        return self
+
+
+def load_language(lang: str, tokenizer: str | None = None) -> Language:
+    """Load a blank pipeline.
+
+    lang (str): The code of a language of spaCy.
+    tokenizer (str | None): A registered tokenizer; None for the language's default. One
+        that cannot be used raises UnusableTokenizer.
+    RETURNS (Language): The pipeline, whose tokenizer has been tried.
+    """
+    try:
+        spacy.util.get_lang_class(lang)
+    except ImportError:
+        raise ValueError(
+            f"found the language '{lang}'; expected one that spaCy supports, or 'xx' "
+            "for any language"
+        ) from None
+    config = {}
+    if tokenizer is not None:
+        if not spacy.registry.has("tokenizers", tokenizer):
+            raise ValueError(
+                f"found the tokenizer '{tokenizer}', which is not registered; expected "
+                f"one such as '{RULES}'"
+            )
+        config = {"nlp": {"tokenizer": {"@tokenizers": tokenizer}}}
+    try:
+        nlp = spacy.blank(lang, config=config)
+        nlp.make_doc("a")  # some tokenizers load what they need at their first text
+    except Exception as error:  # each of them has its own kinds of errors
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
+        name = f"of '{lang}'" if tokenizer is None else f"'{tokenizer}'"
+        raise UnusableTokenizer(
+            f"the tokenizer {name} cannot be used here ({reason})"
+        ) from None
+    return nlp
+
+
+def load_language_or_rules(lang: str, say: Callable[[str], None]) -> Language:
+    """Load a blank pipeline with the language's default tokenizer or, if that is
+    unusable (as the Korean one is without mecab), with spaCy's rules.
+
+    say (Callable[[str], None]): Called with a sentence if rules are used instead.
+    """
+    return Tokenization(lang).or_rules(say).load()
