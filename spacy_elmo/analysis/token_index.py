@@ -11,8 +11,8 @@ import srsly
 from ..bilm import BiLM
 from ..bilm.fingerprint import fingerprint
 from ..fingerprints import fingerprint_files
-from ..text.text_files import find_files, kind_of
 from ..text.sentences import read_sentences
+from ..text.text_files import find_files, kind_of
 from ..text.tokenizers import Tokenization
 from .layer_vectors import (
     LayerWriter,
