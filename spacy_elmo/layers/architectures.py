@@ -1,4 +1,4 @@
-"""What configs can name. All are registered in setup.cfg."""
+"""What configs can name. All are registered in pyproject.toml."""
 
 from typing import Literal
 

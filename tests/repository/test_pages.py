@@ -1,6 +1,5 @@
-"""What the READMEs name is there, and the Korean one says what the other says."""
+"""Check that everything the pages name exists, and that both READMEs say the same."""
 
-import configparser
 import re
 
 import pytest
@@ -9,8 +8,9 @@ from helpers.pages import (
     KOREAN,
     README,
     ROOT,
+    count_numbers,
     is_installation,
-    numbers,
+    load_pyproject,
     read_blocks,
     read_prose,
     read_rows,
@@ -20,14 +20,19 @@ from typer.main import get_command
 
 from spacy_elmo.cli import app
 
-PAGES = [*ROOT.glob("*.md"), *ROOT.glob("assets/*.md"), *ROOT.glob("benchmarks/*.md")]
-# Their number must be the same in a section: headings, points, rows, questions.
+PAGES = [
+    path
+    for pattern in ("*.md", "assets/*.md", "benchmarks/*.md", "docs/*.md")
+    for path in ROOT.glob(pattern)
+]
+# Both READMEs must have equally many of these in each section: headings, list items,
+# table rows, questions.
 PARTS = [r"^#+ ", r"^- ", r"^\|", r"^\*\*"]
 
 both = pytest.mark.parametrize("path", [README, KOREAN], ids=lambda path: path.name)
 
 
-# The two commands that install: those who install run them
+# The two commands that install the package; running them here would take too long
 
 
 def test_first_command_runs_the_project_and_second_the_tests():
@@ -42,9 +47,7 @@ def test_first_command_runs_the_project_and_second_the_tests():
 
 @both
 def test_extras_exist(path):
-    config = configparser.ConfigParser()
-    config.read(ROOT / "setup.cfg", encoding="utf8")
-    extras = set(config["options.extras_require"])
+    extras = set(load_pyproject()["project"]["optional-dependencies"])
     asked = re.findall(r"(?:\.|spacy-elmo)\[([\w,]+)\]", path.read_text("utf8"))
     assert asked
     assert {name for names in asked for name in names.split(",")} <= extras
@@ -53,7 +56,7 @@ def test_extras_exist(path):
     assert set(re.findall(r"`(\w+)`", listed)) == extras
 
 
-# What is named
+# Names of files, variables and commands
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
@@ -78,7 +81,7 @@ def test_files_exist(path):
 
 
 @both
-def test_project_has_what_is_said_of_it(path):
+def test_project_has_the_variables_and_workflows_of_the_page(path):
     project = srsly.read_yaml(ROOT / "project.yml")
     used = re.findall(r"--vars\.(\w+)", path.read_text("utf8"))
     assert used and set(used) <= set(project["vars"])
@@ -98,7 +101,7 @@ def test_table_of_commands_is_complete(path):
         assert set(re.findall(r"--[\w-]+(?![\w.-])", arguments)) <= known, name
 
 
-# The same page in Korean
+# The Korean README against the English one
 
 
 def pairs():
@@ -122,8 +125,10 @@ def test_korean_names_the_same_code():
 
 def test_korean_has_the_same_figures():
     measured = read_sections(README)["Measured"], read_sections(KOREAN)["측정 결과"]
-    assert numbers(measured[0]) == numbers(measured[1])
+    assert count_numbers(measured[0]) == count_numbers(measured[1])
     ours, theirs = read_rows(README), read_rows(KOREAN)
     assert [len(row) for row in ours] == [len(row) for row in theirs]
     for mine, korean in zip(ours, theirs):
-        assert list(map(numbers, mine)) == list(map(numbers, korean)), korean
+        assert list(map(count_numbers, mine)) == list(map(count_numbers, korean)), (
+            korean
+        )

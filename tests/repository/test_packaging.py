@@ -1,0 +1,138 @@
+"""The metadata in pyproject.toml agree with the code and the other files."""
+
+import ast
+import importlib.metadata
+import re
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+import srsly
+from helpers.pages import ROOT, load_pyproject
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+import spacy_elmo
+
+PROJECT = load_pyproject()["project"]
+PACKAGE = ROOT / "spacy_elmo"
+CONFIGS = PACKAGE / "configs"
+CC_BY_SA = "https://creativecommons.org/licenses/by-sa/4.0/"
+
+
+def imported_modules(path):
+    """Return the top-level names of all modules that a file imports absolutely."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf8"))):
+        if isinstance(node, ast.Import):
+            found.update(alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+def declared_names():
+    groups = [PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()]
+    return {Requirement(line).name.lower() for group in groups for line in group}
+
+
+def test_every_import_of_the_package_is_declared():
+    files = defaultdict(set)
+    for path in PACKAGE.rglob("*.py"):
+        for module in imported_modules(path):
+            files[module].add(path.relative_to(ROOT).as_posix())
+    third_party = files.keys() - sys.stdlib_module_names - {"spacy_elmo"}
+    assert {"spacy", "thinc", "torch"} <= third_party
+    distributions = importlib.metadata.packages_distributions()
+    declared = declared_names()
+    for module in third_party:
+        names = {name.lower() for name in distributions.get(module, [module])}
+        assert names & declared, f"{module}, imported by {sorted(files[module])}"
+
+
+def test_every_dependency_is_imported_by_the_package():
+    distributions = importlib.metadata.packages_distributions()
+    imported = {
+        name.lower()
+        for path in PACKAGE.rglob("*.py")
+        for module in imported_modules(path)
+        for name in distributions.get(module, [module])
+    }
+    required = {Requirement(line).name for line in PROJECT["dependencies"]}
+    assert required <= imported
+
+
+def test_tested_torch_is_pinned_and_the_lower_bound_admits_it():
+    lines = (ROOT / "requirements.txt").read_text("utf8").split("\n")
+    (pin,) = [Requirement(line) for line in lines if line.startswith("torch")]
+    (pinned,) = pin.specifier
+    assert pinned.operator == "==" and pinned.version == "2.13.0"
+    bounds = [Requirement(line) for line in PROJECT["dependencies"]]
+    (torch,) = [bound for bound in bounds if bound.name == "torch"]
+    assert Version(pinned.version) in torch.specifier
+    assert not any(bound.operator in ("==", "<", "<=") for bound in torch.specifier)
+
+
+def test_extras_that_others_name_exist():
+    extras = PROJECT["optional-dependencies"]
+    for lines in extras.values():
+        for requirement in map(Requirement, lines):
+            if requirement.name == PROJECT["name"]:
+                assert requirement.extras <= extras.keys()
+
+
+def test_oldest_python_is_the_same_everywhere():
+    pyproject = load_pyproject()
+    oldest = PROJECT["requires-python"].removeprefix(">=")
+    assert pyproject["tool"]["ruff"]["target-version"] == f"py{oldest.replace('.', '')}"
+    classifiers = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
+    assert min(classifiers, key=Version) == oldest
+
+
+# Licences
+
+
+def test_both_licences_are_named_with_their_files():
+    assert PROJECT["license"] == "MIT AND CC-BY-SA-4.0"
+    code, weights = [
+        (ROOT / name).read_text("utf8") for name in PROJECT["license-files"]
+    ]
+    assert code.startswith("MIT License")
+    assert CC_BY_SA in weights
+    for path in (PACKAGE / "bundled").glob("*/README.md"):
+        assert path.parent.name in weights
+        assert CC_BY_SA in path.read_text("utf8")
+
+
+@pytest.mark.parametrize("name", ["README.md", "README.ko.md"])
+def test_readme_names_both_licences(name):
+    *_, last = (ROOT / name).read_text("utf8").strip().split("\n\n")
+    assert "MIT" in last and CC_BY_SA in last
+    assert "(LICENSE)" in last and "(spacy_elmo/bundled/LICENSE-WEIGHTS)" in last
+
+
+# Other files
+
+
+def test_configs_in_the_package_are_those_of_the_project():
+    names = {path.name for path in (ROOT / "configs").iterdir()}
+    assert names == {path.name for path in CONFIGS.iterdir()} and names
+    for name in names:
+        ours, theirs = (folder / name for folder in (ROOT / "configs", CONFIGS))
+        assert ours.read_bytes() == theirs.read_bytes(), f"cp configs/{name} {theirs}"
+
+
+def test_changelog_and_citation_have_this_version():
+    text = (ROOT / "CHANGELOG.md").read_text("utf8")
+    assert f"## {spacy_elmo.__version__}" in text
+    citation = srsly.read_yaml(ROOT / "CITATION.cff")
+    assert str(citation["version"]) == spacy_elmo.__version__
+    assert citation["repository-code"] == PROJECT["urls"]["Source"]
+    assert "1802.05365" in str(citation["references"])
+
+
+def test_setup_is_only_a_shim():
+    text = Path(ROOT / "setup.py").read_text("utf8")
+    assert text.split() == "from setuptools import setup setup()".split()
+    assert not (ROOT / "setup.cfg").exists()
