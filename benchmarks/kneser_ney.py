@@ -15,7 +15,7 @@ import numpy as np
 from spacy_elmo.bilm.formats.build import read_vocab
 from spacy_elmo.pretrain.corpus import Corpus
 from spacy_elmo.pretrain.perplexity import Perplexity, output_numbers
-from spacy_elmo.pretrain.pretrain_config import VocabSettings
+from spacy_elmo.pretrain.pretrain_config import VocabConfig
 from spacy_elmo.pretrain.vocab import choose_words
 from spacy_elmo.pretrain.windows import turn_sentences
 
@@ -200,7 +200,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = parser.parse_args(arguments)
     try:
         corpus = Corpus(args.corpus)
-        settings = VocabSettings(max_words=args.max_words, min_count=args.min_count)
+        settings = VocabConfig(max_words=args.max_words, min_count=args.min_count)
         vocab = choose_words(corpus, settings)
         if args.vocab is not None:
             vocab = read_vocab(args.vocab, args.vocab.read_bytes().count(b"\n"))

@@ -18,11 +18,11 @@ from spacy_elmo.bilm import BiLM, SoftmaxConfig
 from spacy_elmo.pretrain.corpus import Corpus
 from spacy_elmo.pretrain.perplexity import output_numbers
 from spacy_elmo.pretrain.pretrain_config import (
-    OptimizerSettings,
+    OptimizerConfig,
     Paths,
     PretrainConfig,
-    TrainingSettings,
-    VocabSettings,
+    TrainingConfig,
+    VocabConfig,
 )
 from spacy_elmo.pretrain.ranks import Ranks
 from spacy_elmo.pretrain.trainer import Trainer
@@ -30,7 +30,7 @@ from spacy_elmo.pretrain.vocab import choose_words
 from spacy_elmo.pretrain.windows import Epochs, Numbers
 
 SETTLE = 0.3  # seconds before a timed call: the threads of the last system go to sleep
-OPTIMIZER = OptimizerSettings("adagrad", learn_rate=0.2, initial_accumulator=1.0)
+OPTIMIZER = OptimizerConfig(name="adagrad", learn_rate=0.2, initial_accumulator=1.0)
 
 
 @dataclass(frozen=True)
@@ -127,13 +127,15 @@ class Ours:
             },
             "lstm": {k: lstm[k] for k in ("dim", "projection_dim", "n_layers")},
         }
-        training = TrainingSettings(
+        training = TrainingConfig(
             batch_size=setting.batch,
             window=setting.window,
             precision=precision,
             optimizer=OPTIMIZER,
         )
-        config = PretrainConfig(Paths(raw_text="-"), model, training=training)
+        config = PretrainConfig(
+            paths=Paths(raw_text="-"), model=model, training=training
+        )
         softmax = SoftmaxConfig(n_words=setting.n_words)
         if setting.n_samples:
             softmax = replace(softmax, type="sampled", n_samples=setting.n_samples)
@@ -169,7 +171,7 @@ class Plain:
     """
 
     def __init__(self, setting: Setting, corpus: Corpus, one_window: bool) -> None:
-        options, training = SIZES[setting.size], TrainingSettings()
+        options, training = SIZES[setting.size], TrainingConfig()
         torch.manual_seed(0)
         model = PlainBiLM(
             options,
@@ -239,7 +241,7 @@ def _serve(
 
 def make_vocab(corpus: Corpus, n_words: int) -> list[str]:
     """RETURNS (list[str]): Words of the text, and made-up ones if there are too few."""
-    words = choose_words(corpus, VocabSettings(max_words=n_words, min_count=1))
+    words = choose_words(corpus, VocabConfig(max_words=n_words, min_count=1))
     return words + [f"\0{number}" for number in range(n_words - len(words))]
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ..bilm.training.softmax_backward import Gradient, RowGradient
-from .pretrain_config import OptimizerSettings
+from .pretrain_config import OptimizerConfig
 
 
 class Adagrad:
@@ -93,7 +93,7 @@ class AdamW:
 
 
 def make_optimizer(
-    weights: dict[str, Tensor], settings: OptimizerSettings
+    weights: dict[str, Tensor], settings: OptimizerConfig
 ) -> Adagrad | AdamW:
     if settings.name == "adagrad":
         return Adagrad(weights, initial_accumulator=settings.initial_accumulator)

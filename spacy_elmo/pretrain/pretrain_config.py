@@ -1,22 +1,17 @@
-"""The config of a pretraining, filled with defaults and checked at once."""
+"""The config of a pretraining: all of its settings, their defaults and their limits."""
 
-import math
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import (
-    Any,
-    TypeVar,
-    get_type_hints,
-)
+from typing import Any, Literal, TypeGuard, get_args, get_origin
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic.fields import FieldInfo
 from thinc.api import Config
 
 from ..bilm.config import BiLMConfig
 
-ConfigT = TypeVar("ConfigT")
 Texts = str | list[str] | None
-# Given as null, these stay as the config has them: a project can hand its variables on.
+# If one of these is overridden with null, the value of the file stays. So a project can
+# pass on all its variables, whether they were set or not.
 NULLABLE = (
     "model.lstm.dim",
     "model.lstm.projection_dim",
@@ -24,180 +19,264 @@ NULLABLE = (
     "training.max_minutes",
 )
 
-Range = tuple[str, Callable[[float], bool]]
-ONE: Range = ("1 or more", lambda value: value >= 1)
-ZERO: Range = ("0 or more", lambda value: value >= 0)
-POSITIVE: Range = ("more than 0", lambda value: 0 < value < math.inf)
-SHARE: Range = ("0 to 1", lambda value: 0 <= value <= 1)
-PART: Range = ("0 or more and less than 1", lambda value: 0 <= value < 1)
-RANGES: dict[str, Range] = {
-    "corpus.dev_share": PART,
-    "corpus.n_process": ZERO,
-    "vocab.max_words": ONE,
-    "vocab.min_count": ZERO,
-    "vocab.n_samples": ONE,
-    "training.seed": ZERO,
-    "training.max_steps": ZERO,
-    "training.max_epochs": ZERO,
-    "training.max_words": ZERO,
-    "training.max_minutes": ZERO,
-    "training.patience": ZERO,
-    "training.batch_size": ONE,
-    "training.window": ONE,
-    "training.accumulate": ONE,
-    "training.dropout": PART,
-    "training.clip_norm": ZERO,
-    "training.eval_frequency": ONE,
-    "training.checkpoint_minutes": ZERO,
-    "training.warmup_softmax_steps": ZERO,
-    "training.optimizer.learn_rate": POSITIVE,
-    "training.optimizer.initial_accumulator": POSITIVE,
-    "training.optimizer.beta1": PART,
-    "training.optimizer.beta2": PART,
-    "training.optimizer.epsilon": POSITIVE,
-    "training.optimizer.weight_decay": ZERO,
-    "training.schedule.warmup_steps": ZERO,
-    "training.schedule.final_share": SHARE,
-}
+
+class Section(BaseModel):
+    """A section of the config. Unknown settings are refused, and values of another type
+    too, except that a float may be written as an int."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
-@dataclass
-class Paths:
-    """raw_text: Files, folders or patterns to train on. dev_text: The same, held out.
-    output_vocab: Words of the softmax, one a line; by default, the most frequent ones.
-    initialize_from: A biLM to go on from."""
+class Paths(Section):
+    """Files that are used."""
 
-    raw_text: Texts = None
-    dev_text: Texts = None
-    output_vocab: str | None = None
-    initialize_from: str | None = None
-
-
-@dataclass
-class CorpusSettings:
-    """lang: A language of spaCy, for its tokenizer. tokenizer: Another registered one.
-    tokenized: The text has a sentence a line, words parted by spaces. dev_share: Of the
-    documents held out where there is no dev_text. n_process: 0 for all cores. folder:
-    Where the prepared text is kept; by default, in the output folder."""
-
-    lang: str = "xx"
-    tokenizer: str | None = None
-    tokenized: bool = False
-    dev_share: float = 0.01
-    n_process: int = 0
-    folder: str | None = None
+    raw_text: Texts = Field(
+        default=None, description="Text to train on: files, folders or glob patterns."
+    )
+    dev_text: Texts = Field(
+        default=None,
+        description="Text to evaluate on, in the same forms; see corpus.dev_share",
+    )
+    output_vocab: str | None = Field(
+        default=None,
+        description="The words that the softmax predicts, in a file with one word per "
+        "line. By default, the most frequent words of the text.",
+    )
+    initialize_from: str | None = Field(
+        default=None, description="A biLM whose weights training starts from."
+    )
 
 
-@dataclass
-class VocabSettings:
-    """max_words, min_count: Which words the softmax knows. softmax: full, sampled,
-    adaptive, or auto: full for small vocabularies and sampled for large ones.
-    n_samples: Words that a sampled one is trained against. extend: When going on from
-    another biLM, add the frequent words of the new text to its vocabulary."""
+class CorpusConfig(Section):
+    """How text is divided into words, sentences and documents."""
 
-    max_words: int = 50000
-    min_count: int = 2
-    softmax: str = "auto"
-    n_samples: int = 8192
-    extend: bool = False
-
-
-@dataclass
-class OptimizerSettings:
-    """name: adagrad or adamw; the rest are their settings."""
-
-    name: str = "adamw"
-    learn_rate: float = 0.001
-    initial_accumulator: float = 1.0
-    beta1: float = 0.9
-    beta2: float = 0.999
-    epsilon: float = 1e-8
-    weight_decay: float = 0.0
-
-
-@dataclass
-class ScheduleSettings:
-    """The learning rate rises for warmup_steps, then stays (constant) or falls (linear,
-    cosine) to final_share of itself at the end of training, or as the inverse root of
-    the steps (inverse_sqrt)."""
-
-    decay: str = "constant"
-    warmup_steps: int = 0
-    final_share: float = 0.0
+    lang: str = Field(
+        default="xx", description="A language of spaCy, for its tokenizer."
+    )
+    tokenizer: str | None = Field(
+        default=None,
+        description="A registered tokenizer to use instead of the language's.",
+    )
+    tokenized: bool = Field(
+        default=False,
+        description="The text is tokenized: one sentence per line, with spaces between "
+        "words.",
+    )
+    dev_share: float = Field(
+        default=0.01,
+        ge=0,
+        lt=1,
+        description="The share of documents to evaluate on if paths.dev_text is not "
+        "set. They are not trained on.",
+    )
+    n_process: int = Field(
+        default=0, ge=0, description="Processes that tokenize; 0 for one on each core."
+    )
+    folder: str | None = Field(
+        default=None,
+        description="Where the tokenized text is stored; by default, in the output "
+        "folder.",
+    )
 
 
-@dataclass
-class TrainingSettings:
-    """Limits (the first that is reached ends training; 0 for none): max_steps,
-    max_epochs, max_words, max_minutes; patience: evaluations without a better one.
+class VocabConfig(Section):
+    """Which words the softmax predicts, and how."""
 
-    batch_size streams are read window tokens at a time, accumulate windows a step.
-    carry_state: States go on from sentence to sentence; if not, each starts from zero,
-    as it will in use. sum_over_window: Gradients are window times as large, as in the
-    original program. clip_norm: Of all gradients together; 0 for none.
-    warmup_softmax_steps: When going on from a biLM without a softmax, steps in which
-    only the new one learns. grow: When going on from a biLM, widen its LSTMs to the
-    sizes of the model section; if not, its own sizes hold."""
+    max_words: int = Field(
+        default=50000, ge=1, description="The most words it can have."
+    )
+    min_count: int = Field(
+        default=2, ge=0, description="How often a word must occur in the text."
+    )
+    softmax: Literal["auto", "full", "sampled", "adaptive"] = Field(
+        default="auto",
+        description="The kind of softmax. 'auto' is 'full' for a small vocabulary and "
+        "'sampled' for a large one.",
+    )
+    n_samples: int = Field(
+        default=8192,
+        ge=1,
+        description="Words that a sampled softmax compares the right one with.",
+    )
+    extend: bool = Field(
+        default=False,
+        description="If training starts from a biLM, add the frequent words of the new "
+        "text to its vocabulary.",
+    )
 
-    seed: int = 0
-    max_steps: int = 0
-    max_epochs: int = 10
-    max_words: int = 0
-    max_minutes: float = 0.0
-    patience: int = 0
-    batch_size: int = 64
-    window: int = 20
-    accumulate: int = 1
-    dropout: float = 0.1
-    carry_state: bool = True
-    sum_over_window: bool = False
-    clip_norm: float = 10.0
-    precision: str = "float32"
-    eval_frequency: int = 1000
-    checkpoint_minutes: float = 10.0
-    warmup_softmax_steps: int = 1000
-    grow: bool = False
-    optimizer: OptimizerSettings = field(default_factory=OptimizerSettings)
-    schedule: ScheduleSettings = field(default_factory=ScheduleSettings)
+
+class OptimizerConfig(Section):
+    """The optimizer and its parameters."""
+
+    name: Literal["adagrad", "adamw"] = Field(
+        default="adamw", description="The optimizer."
+    )
+    learn_rate: float = Field(
+        default=0.001,
+        gt=0,
+        allow_inf_nan=False,
+        description="The highest learning rate.",
+    )
+    initial_accumulator: float = Field(
+        default=1.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="For adagrad: where its sums of squared gradients start.",
+    )
+    beta1: float = Field(
+        default=0.9,
+        ge=0,
+        lt=1,
+        description="For adamw: decay of the mean of gradients.",
+    )
+    beta2: float = Field(
+        default=0.999,
+        ge=0,
+        lt=1,
+        description="For adamw: decay of the mean of their squares.",
+    )
+    epsilon: float = Field(
+        default=1e-8,
+        gt=0,
+        allow_inf_nan=False,
+        description="For adamw: added to what a gradient is divided by.",
+    )
+    weight_decay: float = Field(
+        default=0.0, ge=0, description="For adamw: decay of the weights of matrices."
+    )
+
+
+class ScheduleConfig(Section):
+    """How the learning rate changes during training."""
+
+    decay: Literal["constant", "linear", "cosine", "inverse_sqrt"] = Field(
+        default="constant",
+        description="After the warmup, the rate stays (constant), falls to final_share "
+        "of itself at the end of training (linear, cosine), or falls with the square "
+        "root of the number of steps (inverse_sqrt).",
+    )
+    warmup_steps: int = Field(
+        default=0,
+        ge=0,
+        description="Steps at the beginning in which the rate rises from 0.",
+    )
+    final_share: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="For linear and cosine: the share at the end.",
+    )
+
+
+class TrainingConfig(Section):
+    """How the biLM is trained, and how long: the first limit that is reached ends the
+    training."""
+
+    seed: int = Field(
+        default=0, ge=0, description="For the weights, dropout and order of text"
+    )
+    max_steps: int = Field(
+        default=0, ge=0, description="Limit: updates of the weights; 0 for no limit."
+    )
+    max_epochs: int = Field(
+        default=10, ge=0, description="Limit: passes over the text; 0 for no limit."
+    )
+    max_words: int = Field(
+        default=0, ge=0, description="Limit: words that are trained on; 0 for no limit."
+    )
+    max_minutes: float = Field(
+        default=0.0, ge=0, description="Limit: minutes of training; 0 for no limit."
+    )
+    patience: int = Field(
+        default=0,
+        ge=0,
+        description="Limit: evaluations in a row that are no better than the best one; "
+        "0 for no limit.",
+    )
+    batch_size: int = Field(
+        default=64, ge=1, description="Parts of the text that are read side by side."
+    )
+    window: int = Field(
+        default=20,
+        ge=1,
+        description="Tokens of each part that are read at a time. Gradients do not go "
+        "back beyond them.",
+    )
+    accumulate: int = Field(
+        default=1,
+        ge=1,
+        description="Windows whose gradients are averaged for one step.",
+    )
+    dropout: float = Field(
+        default=0.1, ge=0, lt=1, description="Dropout within the LSTMs."
+    )
+    carry_state: bool = Field(
+        default=True,
+        description="Carry the LSTM states from each sentence to the next. If false, "
+        "each sentence starts from zero states, as it does when the biLM is used.",
+    )
+    sum_over_window: bool = Field(
+        default=False,
+        description="Multiply gradients by the window, as the original program does.",
+    )
+    clip_norm: float = Field(
+        default=10.0,
+        ge=0,
+        description="The largest norm of all gradients together; 0 for no limit.",
+    )
+    precision: Literal["float32", "bfloat16", "float16"] = Field(
+        default="float32", description="The precision of matrix products."
+    )
+    eval_frequency: int = Field(
+        default=1000,
+        ge=1,
+        description="Steps between evaluations, each with a checkpoint.",
+    )
+    checkpoint_minutes: float = Field(
+        default=10.0, ge=0, description="The most minutes between two checkpoints."
+    )
+    warmup_softmax_steps: int = Field(
+        default=1000,
+        ge=0,
+        description="If training starts from a biLM without a softmax: steps in which "
+        "only the new softmax is trained.",
+    )
+    grow: bool = Field(
+        default=False,
+        description="If training starts from a biLM: widen its LSTMs to the sizes of "
+        "the model section. If false, it keeps its sizes.",
+    )
+    optimizer: OptimizerConfig = OptimizerConfig()
+    schedule: ScheduleConfig = ScheduleConfig()
 
     @property
     def has_hard_limit(self) -> bool:
-        """Whether training ends in any case."""
+        """Whether training ends however the evaluations turn out."""
         limits = (self.max_steps, self.max_epochs, self.max_words, self.max_minutes)
         return any(limits)
 
 
-@dataclass
-class PretrainConfig:
-    """All of it. model is what BiLMConfig takes, without a softmax."""
+class PretrainConfig(Section):
+    """The whole config of a pretraining."""
 
-    paths: Paths = field(default_factory=Paths)
-    model: dict[str, Any] = field(default_factory=dict)
-    corpus: CorpusSettings = field(default_factory=CorpusSettings)
-    vocab: VocabSettings = field(default_factory=VocabSettings)
-    training: TrainingSettings = field(default_factory=TrainingSettings)
-    logger: dict[str, Any] = field(default_factory=dict)
+    paths: Paths = Paths()
+    model: dict[str, Any] = Field(
+        default_factory=dict,
+        description="The sizes of the biLM: a BiLMConfig as a dict, without a softmax.",
+    )
+    corpus: CorpusConfig = CorpusConfig()
+    vocab: VocabConfig = VocabConfig()
+    training: TrainingConfig = TrainingConfig()
+    logger: dict[str, Any] = Field(
+        default_factory=dict,
+        description="A logger of spaCy to use instead of the table of evaluations.",
+    )
 
-    def __post_init__(self) -> None:
-        training, vocab = self.training, self.vocab
-        _choose("vocab.softmax", vocab.softmax, ("auto", "full", "sampled", "adaptive"))
-        _choose(
-            "training.optimizer.name", training.optimizer.name, ("adagrad", "adamw")
-        )
-        _choose(
-            "training.precision", training.precision, ("float32", "bfloat16", "float16")
-        )
-        decays = ("constant", "linear", "cosine", "inverse_sqrt")
-        _choose("training.schedule.decay", training.schedule.decay, decays)
-        for name, (expected, fits) in RANGES.items():
-            value: Any = self
-            for key in name.split("."):
-                value = getattr(value, key)
-            if not fits(value):
-                raise ValueError(f"{name} is {value}; expected {expected}")
+    @model_validator(mode="after")
+    def _check_sections_together(self) -> "PretrainConfig":
         if not self.paths.raw_text:
             raise ValueError("paths.raw_text is not set; expected files to train on")
-        if not (training.has_hard_limit or training.patience):
+        if not (self.training.has_hard_limit or self.training.patience):
             raise ValueError(
                 "training has no limit; set one of max_steps, max_epochs, max_words, "
                 "max_minutes and patience"
@@ -206,18 +285,23 @@ class PretrainConfig:
             self.bilm_config()
         except ValueError as error:
             raise ValueError(f"model: {error}") from None
+        return self
 
     def bilm_config(self) -> BiLMConfig:
+        """Return the sizes of the biLM."""
         return BiLMConfig.from_dict(self.model)
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        return self.model_dump()
 
 
 def load_config(path: Path, overrides: dict[str, Any]) -> PretrainConfig:
-    """Read a config in spaCy's format.
+    """Load a config file in spaCy's format.
 
-    overrides (dict[str, Any]): Values by their dotted names.
+    overrides (dict[str, Any]): Values to use instead of the file's, by dotted names
+        such as "training.max_steps".
+    RETURNS (PretrainConfig): The config. If a value is wrong, a ValueError says in one
+        sentence which one and what was expected.
     """
     try:
         data = Config().from_disk(path, interpolate=False)
@@ -227,11 +311,14 @@ def load_config(path: Path, overrides: dict[str, Any]) -> PretrainConfig:
         data = data.interpolate()
     except (OSError, ValueError) as error:
         raise ValueError(f"{path}: cannot be read as a config: {error}") from None
-    return _fill(PretrainConfig, dict(data), "")
+    try:
+        return PretrainConfig.model_validate(dict(data))
+    except ValidationError as error:
+        raise ValueError(_describe_error(error, data)) from None
 
 
 def _set(data: dict[str, Any], name: str, value: Any) -> None:
-    """Also in sections that the file leaves out."""
+    """Set a value by its dotted name, also in a section that the file leaves out."""
     *sections, key = name.split(".")
     for section in sections:
         data = data.setdefault(section, {})
@@ -240,44 +327,57 @@ def _set(data: dict[str, Any], name: str, value: Any) -> None:
     data[key] = value
 
 
-def _fill(kind: type[ConfigT], data: dict[str, Any], where: str) -> ConfigT:
-    hints = get_type_hints(kind)
-    known = {f.name for f in fields(kind)}  # type: ignore[arg-type]
-    values: dict[str, Any] = {}
-    for key, value in data.items():
-        name = f"{where}{key}"
-        if key not in known:
-            raise ValueError(
-                f"{name} is no setting; expected one of {', '.join(sorted(known))}"
-            )
-        hint = hints[key]
-        if is_dataclass(hint):
-            if not isinstance(value, dict):
-                raise ValueError(f"{name} is {value!r}; expected a section")
-            value = _fill(hint, value, f"{name}.")  # type: ignore[arg-type]
-        else:
-            value = _checked(name, value, hint)
-        values[key] = value
-    return kind(**values)
+def _describe_error(error: ValidationError, data: dict[str, Any]) -> str:
+    """Describe the first error in one sentence: the dotted name of the setting, what
+    was found and what was expected."""
+    first = error.errors()[0]
+    if not first["loc"]:  # an error of PretrainConfig itself, which is a sentence
+        return str(first["ctx"]["error"])
+    section: type[BaseModel] = PretrainConfig
+    names: list[str] = []
+    value: Any = data
+    for key in map(str, first["loc"]):
+        names.append(key)
+        if key not in section.model_fields:
+            known = ", ".join(sorted(section.model_fields))
+            return f"{'.'.join(names)} is no setting; expected one of {known}"
+        value = value[key]
+        field = section.model_fields[key]
+        if not _is_section(field.annotation):
+            break  # the rest of the location is within the value
+        section = field.annotation
+    if first["type"] == "model_type":
+        expected = "a section"
+    elif first["type"].endswith("_type") or not _describe_range(field):
+        expected = _describe_type(field.annotation)
+    else:
+        expected = _describe_range(field)
+    return f"{'.'.join(names)} is {value!r}; expected {expected}"
 
 
-def _checked(name: str, value: Any, hint: Any) -> Any:
-    kinds = getattr(hint, "__args__", None) if hint not in (dict[str, Any],) else None
-    kinds = kinds or (hint,)
-    if float in kinds and type(value) is int:
-        return float(value)
-    for kind in kinds:
-        origin = getattr(kind, "__origin__", kind)
-        if type(value) is origin:
-            if origin is not list or all(isinstance(item, str) for item in value):
-                return value
-    names = " or ".join(
-        "nothing" if kind is type(None) else getattr(kind, "__name__", str(kind))
-        for kind in kinds
-    )
-    raise ValueError(f"{name} is {value!r}; expected {names}")
+def _is_section(kind: Any) -> TypeGuard[type[Section]]:
+    return isinstance(kind, type) and issubclass(kind, Section)
 
 
-def _choose(name: str, value: str, expected: Any) -> None:
-    if value not in expected:
-        raise ValueError(f"{name} is {value!r}; expected one of {', '.join(expected)}")
+def _describe_range(field: FieldInfo) -> str:
+    """Describe the values that a number may have; "" if there are no limits."""
+    limits = {
+        key: getattr(item, key)
+        for item in field.metadata
+        for key in ("gt", "ge", "lt", "le")
+        if hasattr(item, key)
+    }
+    if {"ge", "le"} <= limits.keys():
+        return f"{limits['ge']} to {limits['le']}"
+    forms = {"gt": "more than {}", "ge": "{} or more", "lt": "less than {}"}
+    return " and ".join(forms[key].format(limit) for key, limit in limits.items())
+
+
+def _describe_type(kind: Any) -> str:
+    if get_origin(kind) is Literal:
+        return f"one of {', '.join(get_args(kind))}"
+    if kind is type(None):
+        return "nothing"
+    if get_origin(kind) in (list, dict) or not get_args(kind):
+        return str(kind) if get_args(kind) else kind.__name__
+    return " or ".join(map(_describe_type, get_args(kind)))

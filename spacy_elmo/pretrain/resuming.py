@@ -7,12 +7,12 @@ from typing import Any
 from torch import Tensor
 
 from ..bilm import BiLM
-from .pretrain_config import TrainingSettings
+from .pretrain_config import TrainingConfig
 
 Facts = dict[str, Any]
 
 
-def describe_run(bilm: BiLM, settings: TrainingSettings) -> Facts:
+def describe_run(bilm: BiLM, settings: TrainingConfig) -> Facts:
     """RETURNS (Facts): What a later run must know of this one, by dotted names."""
     config = json.loads(json.dumps(bilm.config.to_dict()))
     run = {
@@ -58,7 +58,7 @@ def check_fit(
 
 
 def find_place(
-    facts: Facts, tensors: dict[str, Tensor], settings: TrainingSettings, n_ranks: int
+    facts: Facts, tensors: dict[str, Tensor], settings: TrainingConfig, n_ranks: int
 ) -> tuple[int, list[str]]:
     """The window of an epoch from which to go on where streams have other sizes: the
     one before which about as much of the text has been read.

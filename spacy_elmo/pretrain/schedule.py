@@ -2,10 +2,10 @@
 
 import math
 
-from .pretrain_config import ScheduleSettings
+from .pretrain_config import ScheduleConfig
 
 
-def schedule(settings: ScheduleSettings, step: int, share: float) -> float:
+def schedule(settings: ScheduleConfig, step: int, share: float) -> float:
     """RETURNS (float): What to multiply the learning rate with.
 
     share (float): How much of the training is done.

@@ -12,12 +12,12 @@ from ..bilm.formats.build import read_vocab
 from ..bilm.softmax import FullSoftmax, make_softmax
 from ..bilm.training.grow import grow
 from .corpus import Corpus
-from .pretrain_config import PretrainConfig, VocabSettings
+from .pretrain_config import PretrainConfig, VocabConfig
 
 FULL_UP_TO = 30_000  # words; sampling does not pay below
 
 
-def choose_words(corpus: Corpus, settings: VocabSettings) -> list[str]:
+def choose_words(corpus: Corpus, settings: VocabConfig) -> list[str]:
     """RETURNS (list[str]): The special words, then the most frequent ones of the text,
     as many as the settings allow."""
     special = list(WordEncoder.SPECIAL)
@@ -29,7 +29,7 @@ def choose_words(corpus: Corpus, settings: VocabSettings) -> list[str]:
     return special + words[: max(0, settings.max_words - len(special))]
 
 
-def softmax_config(n_words: int, settings: VocabSettings) -> SoftmaxConfig:
+def softmax_config(n_words: int, settings: VocabConfig) -> SoftmaxConfig:
     kind = settings.softmax
     if kind == "auto":
         kind = "full" if n_words <= FULL_UP_TO else "sampled"
@@ -90,7 +90,7 @@ def load_source(config: PretrainConfig, source: str) -> BiLM:
         raise ValueError(f"{source}: {error}") from None
 
 
-def _use_settings(bilm: BiLM, settings: VocabSettings) -> None:
+def _use_settings(bilm: BiLM, settings: VocabConfig) -> None:
     """Train a softmax that was loaded in the way the settings say, unless "auto"."""
     if settings.softmax == "auto" or bilm.config.softmax is None:
         return
@@ -107,7 +107,7 @@ def _use_settings(bilm: BiLM, settings: VocabSettings) -> None:
     cast(FullSoftmax, bilm.softmax).load_state_dict(old.state_dict())
 
 
-def _set_softmax(bilm: BiLM, words: list[str], settings: VocabSettings) -> None:
+def _set_softmax(bilm: BiLM, words: list[str], settings: VocabConfig) -> None:
     sizes = softmax_config(len(words), settings)
     head = make_softmax(sizes, bilm.config.lstm.projection_dim)
     if isinstance(head, FullSoftmax):  # torch draws the weights of its own
@@ -117,7 +117,7 @@ def _set_softmax(bilm: BiLM, words: list[str], settings: VocabSettings) -> None:
     bilm.config = replace(bilm.config, softmax=sizes)
 
 
-def _extend_softmax(bilm: BiLM, words: list[str], settings: VocabSettings) -> None:
+def _extend_softmax(bilm: BiLM, words: list[str], settings: VocabConfig) -> None:
     """New rows for new words; the old ones stay as they are."""
     old = bilm.softmax
     _set_softmax(bilm, words, settings)

@@ -11,7 +11,7 @@ from spacy_elmo import load_bilm
 from spacy_elmo.bilm.formats.sources import save_bilm
 from spacy_elmo.pretrain import vocab as vocab_module
 from spacy_elmo.pretrain.corpus import Corpus
-from spacy_elmo.pretrain.pretrain_config import VocabSettings, load_config
+from spacy_elmo.pretrain.pretrain_config import VocabConfig, load_config
 from spacy_elmo.pretrain.vocab import choose_words, make_bilm, softmax_config
 
 SPECIAL = ["<S>", "</S>", "<UNK>"]
@@ -227,9 +227,9 @@ def test_chosen_words(tmp_path):
         (100, 1, ["a", "b", "c", "d"]),
         (100, 2, ["a", "b", "c"]),
         (5, 1, ["a", "b"]),
-        (0, 1, []),
+        (1, 1, []),
     ]:
-        settings = VocabSettings(max_words=max_words, min_count=min_count)
+        settings = VocabConfig(max_words=max_words, min_count=min_count)
         assert choose_words(corpus, settings) == SPECIAL + expected
 
 
@@ -246,7 +246,7 @@ def test_chosen_words(tmp_path):
     ],
 )
 def test_kind_of_softmax(kind, n_words, n_samples, expected):
-    settings = VocabSettings(softmax=kind, n_samples=n_samples)
+    settings = VocabConfig(softmax=kind, n_samples=n_samples)
     assert softmax_config(n_words, settings).type == expected
 
 

@@ -13,7 +13,7 @@ from spacy_elmo.bilm.training.softmax_backward import (
 )
 from spacy_elmo.pretrain.loss_scale import LossScaler
 from spacy_elmo.pretrain.optimizers import Adagrad, AdamW, clip_by_norm
-from spacy_elmo.pretrain.pretrain_config import ScheduleSettings
+from spacy_elmo.pretrain.pretrain_config import ScheduleConfig
 from spacy_elmo.pretrain.schedule import schedule
 
 SHAPES = {"matrix": (7, 3), "vector": (5,)}
@@ -153,7 +153,7 @@ def test_clipping_is_that_of_torch(limit):
 
 
 def shape(decay, n_steps=100, **settings):
-    settings = ScheduleSettings(decay=decay, **settings)
+    settings = ScheduleConfig(decay=decay, **settings)
     return [schedule(settings, step, step / n_steps) for step in range(n_steps + 1)]
 
 

@@ -14,7 +14,7 @@ from spacy_elmo.bilm.training.step import Dropout, train_step
 from spacy_elmo.pretrain import run as run_module
 from spacy_elmo.pretrain.measure import measure
 from spacy_elmo.pretrain.optimizers import Adagrad
-from spacy_elmo.pretrain.pretrain_config import load_config
+from spacy_elmo.pretrain.pretrain_config import PretrainConfig, Section, load_config
 from spacy_elmo.pretrain.ranks import Ranks
 from spacy_elmo.pretrain.run import check_precision, open_corpus, pretrain, read_log
 from spacy_elmo.pretrain.trainer import Trainer
@@ -113,6 +113,24 @@ def test_errors_name_the_key(config_path, key, value, expected):
         load_config(config_path, {key: value})
     assert str(caught.value).startswith(expected)
     assert "\n" not in str(caught.value)
+
+
+def test_every_setting_is_explained():
+    def check(section):
+        for field in section.model_fields.values():
+            if isinstance(field.annotation, type) and issubclass(
+                field.annotation, Section
+            ):
+                check(field.annotation)
+            else:
+                assert field.description
+
+    check(PretrainConfig)
+
+
+def test_an_int_is_taken_for_a_float(config_path):
+    config = load_config(config_path, {"training.clip_norm": 5})
+    assert type(config.training.clip_norm) is float
 
 
 def test_an_empty_name_is_no_text(config_path, tmp_path, monkeypatch):

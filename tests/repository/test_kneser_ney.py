@@ -13,7 +13,7 @@ from helpers.pretraining import write_text
 from spacy_elmo.bilm import BiLM, BiLMConfig, BytesConfig, LSTMConfig, SoftmaxConfig
 from spacy_elmo.pretrain.corpus import build_corpus
 from spacy_elmo.pretrain.perplexity import evaluate, output_numbers
-from spacy_elmo.pretrain.pretrain_config import VocabSettings
+from spacy_elmo.pretrain.pretrain_config import VocabConfig
 from spacy_elmo.pretrain.vocab import choose_words
 from spacy_elmo.pretrain.windows import Feeder
 from spacy_elmo.text.tokenizers import Tokenization
@@ -127,7 +127,7 @@ def corpus(tmp_path):
 
 
 def test_it_reads_what_the_evaluation_of_a_bilm_reads(corpus, capsys, tmp_path):
-    vocab = choose_words(corpus, VocabSettings(max_words=60, min_count=2))
+    vocab = choose_words(corpus, VocabConfig(max_words=60, min_count=2))
     assert kneser_ney.main([str(corpus.folder), "--max-words", "60"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["vocab"] == len(vocab) == 60
@@ -174,7 +174,7 @@ def test_both_directions_are_the_same_for_a_text_of_palindromes(tmp_path):
         tokenization=Tokenization(tokenized=True),
         dev_text=[str(held_out)],
     )
-    vocab = choose_words(corpus, VocabSettings())
+    vocab = choose_words(corpus, VocabConfig())
     result = kneser_ney.measure(corpus, vocab)
     assert result.forward == pytest.approx(result.backward)
 
