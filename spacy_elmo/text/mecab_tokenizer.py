@@ -97,7 +97,7 @@ def _make_piece(morpheme: "Morpheme") -> Piece:
 
 
 def _append_gap(pieces: list[Piece], gap: str) -> None:
-    """Append what mecab left out, usually one space, which belongs to the last token."""
+    """Append what mecab left out; one space belongs to the token before it."""
     if gap.startswith(" ") and pieces:
         pieces[-1] = pieces[-1]._replace(spacy=True)
         gap = gap[1:]
