@@ -21,7 +21,8 @@ from .encoders import Lexicon, WordEncoder, make_encoder
 from .engines.runtime import PRECISIONS, Runtime
 from .layers import ProjectedLSTM
 from .softmax import make_softmax
-from .state import State
+from .stack import run_stack
+from .state import LayerState, State
 
 MAX_BATCH_TOKENS = 2048  # large enough for good GEMMs, small enough for little memory
 
@@ -205,27 +206,25 @@ class BiLM(nn.Module):
             mirror = n_steps - 1 - steps
         else:
             active = steps < lengths[:, None]
-            # A row turned around within its own length: padding stays at the end.
+            # Reverse each row within its own length: padding stays at the end.
             mirror = torch.where(active, lengths[:, None] - 1 - steps, steps)
-        turn = mirror[:, :, None].expand_as(x)  # (n_rows, n_steps, proj)
-        columns = [[x], [x]]
-        h: list[list[Tensor]] = [[], []]
-        c: list[list[Tensor]] = [[], []]
+        reverse = mirror[:, :, None].expand_as(x)  # (n_rows, n_steps, proj)
+        outputs: list[Tensor] = []
+        last_states: list[list[LayerState]] = []
         for d, layers in enumerate(self.directions):
-            y = x.gather(1, turn) if d else x
-            for j, layer in enumerate(layers):
-                out, (last_h, last_c) = layer(y, active, (state.h[d, j], state.c[d, j]))
-                y = y + out if j and self.config.lstm.skip_connections else out
-                columns[d].append(y.gather(1, turn) if d else y)
-                h[d].append(last_h)
-                c[d].append(last_c)
-        return Output(
-            torch.cat([torch.stack(columns[0]), torch.stack(columns[1])], -1),
-            State(
-                torch.stack([torch.stack(rows) for rows in h]),
-                torch.stack([torch.stack(rows) for rows in c]),
-            ),
-        )
+            columns, last = [x], []
+            for y, layer_state in run_stack(
+                layers,
+                x.gather(1, reverse) if d else x,
+                state.layers(d),
+                lambda layer, x, start: layer(x, active, start),
+                skip_connections=self.config.lstm.skip_connections,
+            ):
+                columns.append(y.gather(1, reverse) if d else y)
+                last.append(layer_state)
+            outputs.append(torch.stack(columns))
+            last_states.append(last)
+        return Output(torch.cat(outputs, -1), State.stack(last_states))
 
     # Inference
 

@@ -1,4 +1,4 @@
-"""The LSTM states of both directions and all layers, a row a sentence."""
+"""The LSTM states of both directions and all layers, one row per sentence."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,13 +9,23 @@ from torch import Tensor
 from .config import LSTMConfig
 from .devices import to_device
 
+# The hidden state h (n_rows, proj) and the cell c (n_rows, dim) of one layer.
+LayerState = tuple[Tensor, Tensor]
+
 
 class State(NamedTuple):
-    """h (2, n_layers, n_rows, proj) and c (2, n_layers, n_rows, dim); direction 0 is
-    forward, 1 backward."""
+    """The hidden states h (2, n_layers, n_rows, proj) and the cells c (2, n_layers,
+    n_rows, dim) of a biLM. Direction 0 is forward, direction 1 backward."""
 
     h: Tensor
     c: Tensor
+
+    @classmethod
+    def stack(cls, directions: Sequence[Sequence[LayerState]]) -> "State":
+        """Join the states of the layers of both directions."""
+        h = [torch.stack([h for h, _ in layers]) for layers in directions]
+        c = [torch.stack([c for _, c in layers]) for layers in directions]
+        return cls(torch.stack(h), torch.stack(c))
 
     @classmethod
     def zeros(cls, config: LSTMConfig, n_rows: int, like: Tensor) -> "State":
@@ -25,12 +35,16 @@ class State(NamedTuple):
             like.new_zeros(*shape, config.dim),
         )
 
+    def layers(self, direction: int) -> list[LayerState]:
+        """Return views of the states of each layer of one direction."""
+        return list(zip(self.h[direction], self.c[direction]))
+
     @property
     def n_rows(self) -> int:
         return self.h.shape[2]
 
     def take(self, rows: Sequence[int]) -> "State":
-        """RETURNS (State): A copy of some rows."""
+        """Copy some rows."""
         chosen = self._index(rows)
         return State(self.h[:, :, chosen], self.c[:, :, chosen])
 
@@ -44,7 +58,7 @@ class State(NamedTuple):
         return to_device(torch.tensor(rows, dtype=torch.int64), self.h.device)
 
     def resized(self, n_rows: int) -> "State":
-        """RETURNS (State): A copy with at least n_rows rows, new ones zero."""
+        """Copy the state and append rows of zeros until it has n_rows rows or more."""
         extra = max(0, n_rows - self.n_rows)
         pad = (0, 0, 0, extra)
         return State(

@@ -12,8 +12,8 @@ from torch import Tensor
 from ..bilm import BiLM
 from ..bilm.engines.packing import plan
 from ..bilm.engines.threads import side_by_side
-from ..bilm.state import State
-from ..bilm.training.lstm_backward import run_layer
+from ..bilm.state import LayerState, State
+from ..bilm.training.step import run_direction
 from .corpus import Stream
 from .ranks import Ranks
 from .windows import Feeder, Numbers, turn_sentences
@@ -101,27 +101,17 @@ def _losses(
     chosen = torch.from_numpy(np.flatnonzero(mask)).to(bilm.device)
 
     @torch.no_grad()
-    def direction(d: int) -> tuple[Tensor, list[Tensor], list[Tensor]]:
-        x = vectors[window.tokens[d]]
-        h: list[Tensor] = []
-        c: list[Tensor] = []
-        for j, layer in enumerate(bilm.directions[d]):
-            y, last_h, last_c = run_layer(layer, x, state.h[d, j], state.c[d, j], None)
-            h.append(last_h)
-            c.append(last_c)
-            x = x + y if j and bilm.config.lstm.skip_connections else y
-        hidden = x.flatten(0, 1)[chosen]
+    def direction(d: int) -> tuple[Tensor, list[LayerState]]:
+        top, last = run_direction(bilm, d, vectors[window.tokens[d]], state)
+        hidden = top.flatten(0, 1)[chosen]
         targets = window.targets[d].flatten()[chosen]
         loss = -head.log_probs(hidden, targets).double().sum()
-        return loss.cpu(), h, c
+        return loss.cpu(), last
 
     tasks = [lambda: direction(0), lambda: direction(1)]
     results = side_by_side(tasks, parallel=bilm.device.type == "cpu")
-    new_state = State(
-        torch.stack([torch.stack(h) for _, h, _ in results]),
-        torch.stack([torch.stack(c) for _, _, c in results]),
-    )
-    return torch.stack([loss for loss, _, _ in results]), new_state
+    losses, states = zip(*results)
+    return torch.stack(losses), State.stack(states)
 
 
 def _sentences(stream: Stream) -> Iterator[tuple[Numbers, np.ndarray]]:

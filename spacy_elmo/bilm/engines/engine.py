@@ -11,6 +11,7 @@ from torch import Tensor
 
 from ..encoders import ByteEncoder, TokenEncoder
 from ..layers import CharCNN, Highway, ProjectedLSTM
+from ..stack import run_stack
 from ..state import State
 from ..training.matmul import product
 from .kernels import Kernel, fast_kernel, gate_scale, padded_rows
@@ -260,12 +261,18 @@ class Engine:
                 half[:, 0] = table[index]
                 order = packing.order[d]
                 x = table[index[order]]  # (n_tokens, proj), packed
-                for j, layer in enumerate(self.directions[d]):
-                    y = layer.run(x, packing.active, state.h[d, j], state.c[d, j])
-                    if j and self.skip_connections:
-                        y += x
+                outputs = run_stack(
+                    self.directions[d],
+                    x,
+                    state.layers(d),
+                    lambda layer, x, state: (
+                        layer.run(x, packing.active, *state),
+                        state,
+                    ),
+                    skip_connections=self.skip_connections,
+                )
+                for j, (y, _) in enumerate(outputs):
                     half[order, j + 1] = y
-                    x = y
 
         tasks = [partial(run_direction, d) for d in (0, 1)]
         side_by_side(tasks, parallel=size >= PARALLEL_FROM)
@@ -275,10 +282,13 @@ class Engine:
         """Run one sentence: as `run`, both directions together."""
         with torch.no_grad():
             x = table[torch.stack([index, index.flip(0)])]  # (2, n_tokens, proj)
-            layers = [x]
-            for j, layer in enumerate(self.paired):
-                y = layer.run(x, state.h[:, j, 0], state.c[:, j, 0])
-                x = x + y if j and self.skip_connections else y
-                layers.append(x)
+            outputs = run_stack(
+                self.paired,
+                x,
+                zip(state.h[:, :, 0].unbind(1), state.c[:, :, 0].unbind(1)),
+                lambda layer, x, state: (layer.run(x, *state), state),
+                skip_connections=self.skip_connections,
+            )
+            layers = [x, *(y for y, _ in outputs)]
             forward, backward = torch.stack(layers, 2)  # (n_tokens, n_layers + 1, ..)
             return torch.cat([forward, backward.flip(0)], 2)

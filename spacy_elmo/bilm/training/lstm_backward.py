@@ -9,27 +9,29 @@ from torch import Tensor
 
 from ..engines.kernels import PackedKernel, gate_scale
 from ..layers import ProjectedLSTM
+from ..state import LayerState
 from .matmul import pays, product, step_kernel
 
 
 def run_layer(
-    layer: ProjectedLSTM, x: Tensor, h: Tensor, c: Tensor, keep: Tensor | None
-) -> tuple[Tensor, Tensor, Tensor]:
+    layer: ProjectedLSTM, x: Tensor, state: LayerState, keep: Tensor | None
+) -> tuple[Tensor, LayerState]:
     """Run a layer over streams.
 
     x (Tensor): Inputs, (n_steps, n_rows, n_in).
-    h, c (Tensor): States to start from, (n_rows, proj) and (n_rows, dim). They get no
+    state (LayerState): h (n_rows, proj) and c (n_rows, dim) to start from. They get no
         gradient.
     keep (Tensor | None): 0 where a row forgets its state before a step and 1
         elsewhere, (n_steps, n_rows, 1); None if no row ever does.
-    RETURNS (tuple[Tensor, Tensor, Tensor]): Outputs (n_steps, n_rows, proj), and the
-        last states, without gradients.
+    RETURNS (tuple[Tensor, LayerState]): Outputs (n_steps, n_rows, proj) and the last
+        state, which has no gradient.
     """
+    h, c = state
     clips = (layer.cell_clip, layer.proj_clip)
     # Products are computed in the type of the inputs, which may be a shorter one than
     # the weights', everything else in float32 at least.
     wide = torch.promote_types(x.dtype, torch.float32)
-    return LSTMFunction.apply(
+    out, last_h, last_c = LSTMFunction.apply(
         x,
         layer.weight.to(x.dtype),
         layer.bias.to(wide),
@@ -40,6 +42,7 @@ def run_layer(
         layer.forget_bias,
         clips,
     )
+    return out, (last_h, last_c)
 
 
 class LSTMFunction(torch.autograd.Function):

@@ -1,6 +1,6 @@
 """One step of training: both directions over a window of packed streams."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -10,7 +10,8 @@ from torch import Tensor
 
 from ..engines.threads import side_by_side
 from ..model import BiLM
-from ..state import State
+from ..stack import run_stack
+from ..state import LayerState, State
 from .lstm_backward import run_layer
 from .softmax_backward import (
     Gradient,
@@ -112,10 +113,7 @@ def train_step(
         encoder = _encoder_gradients(bilm, vectors, d_vectors)
         for name, part in {**first.layers, **second.layers, **encoder}.items():
             gradients[name] = _scaled(part, 0.5 / n_targets / loss_scale)
-    new_state = State(
-        torch.stack([first.state[0], second.state[0]]),
-        torch.stack([first.state[1], second.state[1]]),
-    )
+    new_state = State.stack([first.states, second.states])
     return Step(torch.stack([first.loss, second.loss]), gradients, new_state)
 
 
@@ -124,7 +122,7 @@ class _Direction(NamedTuple):
     d_vectors: Tensor
     layers: dict[str, Gradient]
     head: dict[str, Gradient]
-    state: tuple[Tensor, Tensor]
+    states: list[LayerState]
 
 
 def _direction(
@@ -149,15 +147,9 @@ def _direction(
         vectors = vectors.requires_grad_(not frozen)
         # Going back, indexing would add up in any order; this does so in one.
         x = F.embedding(window.tokens[d], vectors)  # (n_steps, n_rows, proj)
-        last_h: list[Tensor] = []
-        last_c: list[Tensor] = []
-        for j, layer in enumerate(layers):
-            x = dropout(x, d)
-            y, h, c = run_layer(layer, x, state.h[d, j], state.c[d, j], window.keep)
-            last_h.append(h)
-            last_c.append(c)
-            x = x + y if j and bilm.config.lstm.skip_connections else y
-        hidden = dropout(x, d).flatten(0, 1)  # (n_steps * n_rows, proj)
+        drop = partial(dropout, direction=d)
+        top, last = run_direction(bilm, d, x, state, window.keep, dropout=drop)
+        hidden = drop(top).flatten(0, 1)  # (n_steps * n_rows, proj)
     head = loss_and_gradients(
         bilm.softmax,
         hidden.detach().to(bilm.dtype),
@@ -180,8 +172,38 @@ def _direction(
             (head.d_hidden * loss_scale).to(hidden.dtype),
         )
         grads = dict(zip(named, parts))
-    new_state = torch.stack(last_h), torch.stack(last_c)
-    return _Direction(head.loss, d_vectors, grads, head.gradients, new_state)
+    return _Direction(head.loss, d_vectors, grads, head.gradients, last)
+
+
+def run_direction(
+    bilm: BiLM,
+    direction: int,
+    x: Tensor,
+    state: State,
+    keep: Tensor | None = None,
+    *,
+    dropout: Callable[[Tensor], Tensor] | None = None,
+) -> tuple[Tensor, list[LayerState]]:
+    """Run all layers of one direction over streams.
+
+    x (Tensor): Token vectors in the order in which this direction reads them,
+        (n_steps, n_rows, proj).
+    state (State): States to start from. They get no gradient.
+    keep (Tensor | None): As for run_layer.
+    dropout (Callable | None): Applied to the inputs of each layer.
+    RETURNS (tuple[Tensor, list[LayerState]]): The outputs of the top layer, (n_steps,
+        n_rows, proj), and the last state of each layer.
+    """
+    outputs = run_stack(
+        bilm.directions[direction],
+        x,
+        state.layers(direction),
+        lambda layer, x, start: run_layer(layer, x, start, keep),
+        skip_connections=bilm.config.lstm.skip_connections,
+        dropout=dropout,
+    )
+    layers, last = zip(*outputs)
+    return layers[-1], list(last)
 
 
 def _encode(
