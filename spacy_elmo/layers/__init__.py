@@ -1,1 +1,1 @@
-"""Thinc models: docs to layers, layers to mixed vectors, [x_k ; ELMo_k]."""
+"""Thinc models: docs to layers, layers to mixed vectors, and tok2vec with ELMo."""

@@ -1,5 +1,6 @@
-"""What configs can name. All are registered in pyproject.toml."""
+"""Build the architectures that a config can name. pyproject.toml registers them."""
 
+from collections.abc import Callable
 from typing import Literal
 
 from spacy.tokens import Doc
@@ -9,14 +10,15 @@ from thinc.types import Floats2d
 from .elmo_model import ElmoModel
 from .listener import ElmoListener
 from .mix import ElmoMix
-from .settings import Settings
+from .settings import EncodingSettings
 from .tok2vec import Tok2VecWithElmo
 from .types import ElmoModelT, MixModelT, Tok2VecModelT
 
 
-def build_elmo_model_v1() -> ElmoModelT:
-    """The model of the `elmo` component, which gives it its settings."""
-    return ElmoModel(None, Settings())
+def build_elmo_model_v1() -> Callable[..., ElmoModelT]:
+    """Return the function that builds the model of the `elmo` component. The factory
+    calls it with the component's settings, which its config has outside [model]."""
+    return ElmoModel
 
 
 def build_elmo_layers_v1(
@@ -28,15 +30,15 @@ def build_elmo_layers_v1(
     stateful: bool = False,
     max_batch_tokens: int = 8192,
 ) -> ElmoModelT:
-    """A biLM of one's own where an ElmoListener would share one. The arguments are
-    those of the `elmo` component."""
-    settings = Settings(frozen, segments, window, overlap, stateful, max_batch_tokens)
-    return ElmoModel(bilm, settings)
+    """Build a model with a separate biLM for one component, in place of an ElmoListener
+    that shares the biLM of `elmo`. The arguments are those of the `elmo` component."""
+    settings = EncodingSettings(segments, window, overlap, stateful, max_batch_tokens)
+    return ElmoModel(bilm, settings, frozen=frozen)
 
 
 def build_elmo_listener_v1(upstream: str = "*") -> ElmoModelT:
-    """Hands a downstream component the layers that the shared `elmo` component
-    computes.
+    """Build a listener, which gives a downstream component the layers that the shared
+    `elmo` component computes.
 
     upstream (str): The name of that component; "*" for any.
     """
@@ -51,7 +53,8 @@ def build_elmo_mix_v1(
     init_weights: list[float] | None = None,
     init_gamma: float = 1.0,
 ) -> MixModelT:
-    """Layers to ELMo_k = gamma * sum_j s_j h(k,j). The arguments are ElmoMix's."""
+    """Build a mix of layers, ELMo_k = gamma * sum_j s_j h(k,j). For the arguments see
+    ElmoMix."""
     return ElmoMix(
         layer_norm=layer_norm,
         dropout=dropout,
@@ -70,12 +73,12 @@ def build_tok2vec_with_elmo_v1(
     where: Literal["input", "output", "both"] = "input",
     output_mix: Model | None = None,
 ) -> Tok2VecModelT:
-    """[x_k ; ELMo_k] as a tok2vec. The arguments are Tok2VecWithElmo's."""
+    """Build a tok2vec of [x_k ; ELMo_k]. For the arguments see Tok2VecWithElmo."""
     return Tok2VecWithElmo(embed, encode, elmo, mix, where, output_mix)
 
 
 def build_elmo_tok2vec_v1(elmo: Model, mix: Model) -> Tok2VecModelT:
-    """ELMo_k alone as a tok2vec.
+    """Build a tok2vec of ELMo_k alone.
 
     elmo (Model): An ElmoListener or ElmoLayers.
     mix (Model): An ElmoMix.

@@ -1,4 +1,4 @@
-"""Between torch's tensors and the arrays of Thinc, on one device, without a copy."""
+"""Convert between torch tensors and Thinc arrays on the same device, without a copy."""
 
 from typing import Any
 
@@ -7,10 +7,10 @@ from thinc.api import Ops, torch2xp, xp2torch
 
 
 def to_array(ops: Ops, tensor: torch.Tensor) -> Any:
-    """RETURNS: An array of the ops' kind that shares the tensor's memory."""
+    """Return an array of the ops that shares the tensor's memory."""
     return torch2xp(tensor.detach(), ops=ops)
 
 
 def to_tensor(array: Any, device: torch.device) -> torch.Tensor:
-    """RETURNS (torch.Tensor): A tensor that shares the array's memory."""
+    """Return a tensor that shares the array's memory."""
     return xp2torch(array, device=device)

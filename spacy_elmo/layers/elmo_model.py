@@ -1,4 +1,4 @@
-"""Docs to layers: the Thinc model around the biLM."""
+"""The Thinc model around the biLM: maps docs to layers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,42 +6,46 @@ from typing import Any
 import torch
 from spacy.tokens import Doc
 from thinc.api import Model
+from thinc.types import Floats3d
 from torch import Tensor
 
 from ..bilm.devices import to_device
-from .arrays import to_array
-from .encode_docs import Rows, read_docs
+from .arrays import to_array, to_tensor
+from .encode_docs import Rows, encode_docs, encode_docs_with_gradients
 from .mix import weighted_sum
-from .segments import Reading, read_doc
-from .settings import Settings
+from .segments import SegmentedDoc, segment_doc
+from .settings import EncodingSettings
 from .shim import BiLMShim
 from .types import ElmoModelT, Layers, LayersBackprop
 
+SETTINGS = "settings"
 
-def ElmoModel(source: str | None, settings: Settings) -> ElmoModelT:
-    """A model that reads docs and gives all layers of every token, zeros for
-    whitespace. Its weights are read from the source when they are first needed.
 
-    source (str | None): What load_bilm takes; None for the bundled biLM of the
-        language.
-    settings (Settings): How docs are read.
+def ElmoModel(
+    source: str | None,
+    settings: EncodingSettings,
+    *,
+    frozen: bool = True,
+    lang: str | None = None,
+    keep_softmax: bool = False,
+) -> ElmoModelT:
+    """Build a model that maps docs to all layers of each token, with zeros for
+    whitespace. Its weights are loaded when they are first needed.
+
+    settings (EncodingSettings): How docs are segmented and encoded.
+    source, frozen, lang, keep_softmax: See BiLMShim.
     """
-    model: ElmoModelT = Model(
+    shim = BiLMShim(source, frozen=frozen, lang=lang, keep_softmax=keep_softmax)
+    return Model(
         "elmo",
         forward,
         init=init,
         dims={"nO": None, "nL": None},
-        shims=[BiLMShim(source, frozen=settings.frozen)],
+        shims=[shim],
+        # An object, which Thinc does not save with the weights: settings are saved in
+        # the config, where a user may change them.
+        attrs={SETTINGS: settings},
     )
-    configure(model, settings)
-    return model
-
-
-def configure(model: ElmoModelT, settings: Settings) -> None:
-    """Give a model other settings."""
-    get_shim(model).frozen = settings.frozen
-    # Not saved with the weights: a config may differ from the one at saving.
-    model.attrs["settings"] = settings
 
 
 def get_shim(model: ElmoModelT) -> BiLMShim:
@@ -50,79 +54,83 @@ def get_shim(model: ElmoModelT) -> BiLMShim:
     return shim
 
 
-def get_settings(model: ElmoModelT) -> Settings:
-    return model.attrs["settings"]
+def get_settings(model: ElmoModelT) -> EncodingSettings:
+    return model.attrs[SETTINGS]
 
 
 def init(model: ElmoModelT, X: Any = None, Y: Any = None) -> None:
     shim = get_shim(model)
-    if shim.lang is None and X:
-        shim.lang = X[0].lang_
-    shim.load(None)
-    config = shim.bilm.config
-    model.set_dim("nO", config.width, force=True)
-    model.set_dim("nL", config.lstm.n_layers + 1, force=True)
+    shim.load(lang=X[0].lang_ if X else None)
+    n_layers, width = shim.sizes
+    model.set_dim("nO", width, force=True)
+    model.set_dim("nL", n_layers, force=True)
 
 
 def forward(
     model: ElmoModelT, docs: list[Doc], is_train: bool
 ) -> tuple[Layers, LayersBackprop]:
-    settings = get_settings(model)
-    if settings.frozen or not is_train:
-        layers = read_layers(model, [read_doc(doc, settings) for doc in docs])
-        return Layers([to_array(model.ops, t) for t in layers]), no_backprop
-    return begin_layers(model, docs, settings)
+    segmented = [segment_doc(doc, get_settings(model)) for doc in docs]
+    if is_train and not get_shim(model).frozen:
+        return begin_layers(model, segmented)
+    return Layers(predict_layers(model, segmented)), no_backprop
 
 
 def begin_layers(
-    model: ElmoModelT, docs: list[Doc], settings: Settings
+    model: ElmoModelT, docs: Sequence[SegmentedDoc]
 ) -> tuple[Layers, LayersBackprop]:
-    """The layers of docs to learn from, and a callback that takes their gradients."""
-    readings = [read_doc(doc, settings) for doc in docs]
-    data, bp_layers = get_shim(model).begin_layers(model.ops, readings, settings)
+    """Compute the layers of docs for training.
 
-    def backprop(gradients: Any) -> list[Doc]:
-        bp_layers(gradients)
+    RETURNS: The layers, and a callback that takes their gradients.
+    """
+    bilm = get_shim(model).bilm
+    outputs = encode_docs_with_gradients(bilm, docs, get_settings(model))
+
+    def backprop(gradients: list[Floats3d] | None) -> list[Doc]:
+        # The zeros of a batch with nothing but whitespace depend on no weight.
+        if gradients and any(output.requires_grad for output in outputs):
+            tensors = [to_tensor(gradient, bilm.device) for gradient in gradients]
+            torch.autograd.backward(outputs, tensors)
         return []
 
-    return Layers(data, frozen=False), backprop
+    arrays = [to_array(model.ops, output) for output in outputs]
+    return Layers(arrays, frozen=False), backprop
 
 
-def read_layers(model: ElmoModelT, readings: Sequence[Reading]) -> list[Tensor]:
-    """RETURNS (list[Tensor]): For each doc (n_tokens, n_layers + 1, width), without
-    gradients, each with memory of its own."""
-    outputs = [new_layers(model, reading) for reading in readings]
+def predict_layers(model: ElmoModelT, docs: Sequence[SegmentedDoc]) -> list[Floats3d]:
+    """Compute the layers of docs without gradients.
+
+    RETURNS (list[Floats3d]): (n_tokens, n_layers + 1, width) for each doc. The arrays
+        share no memory with each other.
+    """
+    outputs = [_new_layers(model, doc) for doc in docs]
 
     def take(doc: int, rows: Rows, layers: Tensor) -> None:
         outputs[doc][rows] = layers
 
-    read_docs(get_shim(model).bilm, readings, get_settings(model), take)
-    return outputs
+    encode_docs(get_shim(model).bilm, docs, get_settings(model), take)
+    return [to_array(model.ops, output) for output in outputs]
 
 
-def read_vectors(
+def predict_vectors(
     model: ElmoModelT,
-    readings: Sequence[Reading],
+    docs: Sequence[SegmentedDoc],
     shares: Sequence[float],
     *,
     keep_layers: bool,
-) -> tuple[list[Tensor], list[Tensor | None]]:
-    """Mix layers as they are computed, so that they need not all be in memory.
+) -> tuple[list[Any], list[Any]]:
+    """Compute the mixed vectors of docs without gradients. Layers are mixed batch by
+    batch, so that the layers of all docs need not fit in memory.
 
-    shares (Sequence[float]): Of each layer in the vectors.
-    keep_layers (bool): Whether the layers are wanted too.
-    RETURNS: For each doc the vectors (n_tokens, width) and the layers or None.
+    shares (Sequence[float]): The share of each layer in the vectors.
+    keep_layers (bool): Whether to return the layers as well.
+    RETURNS: For each doc the vectors, (n_tokens, width), and for each doc the layers,
+        (n_tokens, n_layers + 1, width), or None.
     """
     bilm = get_shim(model).bilm
-    vectors = [
-        torch.zeros(reading.n_tokens, bilm.config.width, device=bilm.device)
-        for reading in readings
-    ]
-    kept: list[Tensor | None] = [
-        new_layers(model, reading) if keep_layers else None for reading in readings
-    ]
-
-    s = to_device(torch.tensor(list(shares)), bilm.device)
+    width, device = bilm.config.width, bilm.device
+    vectors = [torch.zeros(doc.n_tokens, width, device=device) for doc in docs]
+    kept = [_new_layers(model, doc) if keep_layers else None for doc in docs]
+    s = to_device(torch.tensor(list(shares)), device)
 
     def take(doc: int, rows: Rows, layers: Tensor) -> None:
         vectors[doc][rows] = weighted_sum(s, layers)
@@ -130,16 +138,17 @@ def read_vectors(
         if stack is not None:
             stack[rows] = layers
 
-    read_docs(bilm, readings, get_settings(model), take)
-    return vectors, kept
+    encode_docs(bilm, docs, get_settings(model), take)
+    return (
+        [to_array(model.ops, tensor) for tensor in vectors],
+        [None if stack is None else to_array(model.ops, stack) for stack in kept],
+    )
 
 
-def new_layers(model: ElmoModelT, reading: Reading) -> Tensor:
-    """RETURNS (Tensor): Zeros for the layers of a doc, (n_tokens, n_layers + 1,
-    width)."""
-    config, device = get_shim(model).bilm.config, get_shim(model).bilm.device
-    shape = (reading.n_tokens, config.lstm.n_layers + 1, config.width)
-    return torch.zeros(shape, device=device)
+def _new_layers(model: ElmoModelT, doc: SegmentedDoc) -> Tensor:
+    """Return zeros for the layers of a doc, (n_tokens, n_layers + 1, width)."""
+    shim = get_shim(model)
+    return torch.zeros(doc.n_tokens, *shim.sizes, device=shim.bilm.device)
 
 
 def no_backprop(gradients: Any) -> list[Doc]:

@@ -1,7 +1,7 @@
-"""A biLM reads docs."""
+"""Encode segmented docs with a biLM, with and without gradients."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -11,18 +11,25 @@ from ..bilm import BiLM
 from ..bilm.devices import to_device
 from ..bilm.engines.packing import plan
 from ..bilm.state import State
-from .segments import Reading
-from .settings import Settings
+from .segments import SegmentedDoc
+from .settings import EncodingSettings
 
-# Sorting pays up to here; beyond it, only the memory would grow.
+# Segments are sorted by length within a call of the biLM. A larger call would need more
+# memory and hardly reduce the padding.
 MAX_CALL_TOKENS = 2**16
 
 Rows = slice | Tensor
+ItemT = TypeVar("ItemT")
 
 
-class Piece(NamedTuple):
-    """A segment of a doc: the doc's number, the words, which of their vectors count,
-    and the numbers of those words' tokens, (n_kept,)."""
+class Segment(NamedTuple):
+    """A segment of a doc.
+
+    doc (int): The number of the doc.
+    words (list[str]): The words of the segment.
+    keep (slice): Which of the words get their vectors from this segment.
+    tokens (np.ndarray): The indices of the kept words' tokens in the doc, (n_kept,).
+    """
 
     doc: int
     words: list[str]
@@ -30,129 +37,162 @@ class Piece(NamedTuple):
     tokens: np.ndarray
 
 
-def read_docs(
+def encode_docs(
     bilm: BiLM,
-    readings: Sequence[Reading],
-    settings: Settings,
+    docs: Sequence[SegmentedDoc],
+    settings: EncodingSettings,
     take: Callable[[int, Rows, Tensor], None],
 ) -> None:
-    """Compute the layers of docs without their gradients.
+    """Compute the layers of docs without gradients.
 
-    take (Callable[[int, Rows, Tensor], None]): Called again and again with the number
-        of a doc, some of its tokens, and their layers (n_rows, n_layers + 1, width), a
-        view that should not be kept.
+    take (Callable[[int, Rows, Tensor], None]): Called for each segment with the number
+        of the doc, the indices of the tokens, and their layers, (n_rows, n_layers + 1,
+        width). The layers are a view of a whole batch: copy what you want to keep.
     """
-    state = _first_state(bilm, readings, settings)
-    for pieces in _calls(readings, settings):
 
-        def finish(row: int, layers: Tensor, pieces: list[Piece] = pieces) -> None:
-            piece = pieces[row]
-            if len(piece.tokens):
-                take(piece.doc, _rows(piece.tokens, layers), layers[piece.keep])
+    def encode(segments: list[Segment], state: State | None) -> State | None:
+        def finish(number: int, layers: Tensor) -> None:
+            segment = segments[number]
+            if len(segment.tokens):
+                rows = _as_rows(segment.tokens, layers.device)
+                take(segment.doc, rows, layers[segment.keep])
 
-        docs = [piece.doc for piece in pieces]
-        start = None if state is None else state.take(docs)
-        _, end = bilm.run(
-            [piece.words for piece in pieces],
-            start,
+        _, state = bilm.run(
+            [segment.words for segment in segments],
+            state,
             max_batch_tokens=settings.max_batch_tokens,
             finish=finish,
         )
-        if state is not None and end is not None:
-            state.put(docs, end)
+        return state
+
+    _encode_calls(bilm, docs, settings, encode)
 
 
-def read_docs_with_gradient(
-    bilm: BiLM, readings: Sequence[Reading], settings: Settings
+def encode_docs_with_gradients(
+    bilm: BiLM, docs: Sequence[SegmentedDoc], settings: EncodingSettings
 ) -> list[Tensor]:
-    """The differentiable function. States carried from segment to segment carry no
-    gradient.
+    """Compute the layers of docs as a differentiable function of the weights. Gradients
+    do not flow through the states that stateful segments hand on.
 
-    RETURNS (list[Tensor]): For each doc (n_tokens, n_layers + 1, width).
+    RETURNS (list[Tensor]): (n_tokens, n_layers + 1, width) for each doc.
     """
-    state = _first_state(bilm, readings, settings)
     n_layers, width = bilm.config.lstm.n_layers + 1, bilm.config.width
-    # Row 0 is for whitespace, whose vectors are zero.
+    # Row 0 is for whitespace tokens, whose vectors are zero.
     parts = [torch.zeros(1, n_layers, width, device=bilm.device)]
-    n_rows = 1
-    index = [np.zeros(reading.n_tokens, dtype=np.int64) for reading in readings]
-    for pieces in _calls(readings, settings):
-        lengths = [len(piece.words) for piece in pieces]
+    rows = [np.zeros(doc.n_tokens, dtype=np.int64) for doc in docs]
+
+    def encode(segments: list[Segment], state: State | None) -> State | None:
+        n_rows = sum(map(len, parts))
+        lengths = [len(segment.words) for segment in segments]
         for packing in plan(lengths, settings.max_batch_tokens):
-            chosen = [pieces[row] for row in packing.rows]
-            docs = [piece.doc for piece in chosen]
-            batch = bilm.prepare([piece.words for piece in chosen])
-            output = bilm(batch, None if state is None else state.take(docs))
+            chosen = [segments[number] for number in packing.rows]
+            batch = bilm.prepare([segment.words for segment in chosen])
+            output = bilm(batch, None if state is None else state.take(packing.rows))
             if state is not None:
-                state.put(docs, State(*(part.detach() for part in output.state)))
-            layers = output.layers.permute(1, 2, 0, 3)  # (n_rows, n_steps, ...)
+                end = State(*(part.detach() for part in output.state))
+                state.put(packing.rows, end)
+            layers = output.layers.permute(1, 2, 0, 3)  # (n_segments, n_steps, ...)
             n_steps = layers.shape[1]
-            for number, piece in enumerate(chosen):
-                steps = (
-                    np.arange(len(piece.words))[piece.keep] + 1
-                )  # after the boundary
-                index[piece.doc][piece.tokens] = n_rows + number * n_steps + steps
+            for number, segment in enumerate(chosen):
+                # Step 0 is the sentence boundary.
+                steps = np.arange(len(segment.words))[segment.keep] + 1
+                rows[segment.doc][segment.tokens] = n_rows + number * n_steps + steps
             parts.append(layers.reshape(-1, n_layers, width))
             n_rows += len(parts[-1])
-    rows = to_device(np.concatenate(index), bilm.device)
-    found = torch.cat(parts).index_select(0, rows)
-    return list(found.split([reading.n_tokens for reading in readings]))
+        return state
+
+    _encode_calls(bilm, docs, settings, encode)
+    index = to_device(np.concatenate(rows), bilm.device)
+    found = torch.cat(parts).index_select(0, index)
+    return list(found.split([doc.n_tokens for doc in docs]))
 
 
-def read_surprisal(bilm: BiLM, readings: Sequence[Reading]) -> list[np.ndarray]:
-    """RETURNS (list[np.ndarray]): For each doc (n_tokens, 2): the bits of each word
-    given the words before it and given those after it; 0 for whitespace."""
-    pieces = [p for n, reading in enumerate(readings) for p in _pieces(n, reading)]
-    out = [np.zeros((reading.n_tokens, 2), dtype=np.float32) for reading in readings]
-    for piece, bits in zip(pieces, bilm.surprisal([piece.words for piece in pieces])):
-        out[piece.doc][piece.tokens] = bits[piece.keep]
-    return out
+def compute_surprisal(bilm: BiLM, docs: Sequence[SegmentedDoc]) -> list[np.ndarray]:
+    """Compute the surprisal of each word, in bits: given the words before it, and given
+    the words after it.
+
+    RETURNS (list[np.ndarray]): (n_tokens, 2) for each doc, zeros for whitespace.
+    """
+    segments = [s for number, doc in enumerate(docs) for s in _segments(number, doc)]
+    bits = bilm.surprisal([segment.words for segment in segments])
+    surprisal = [np.zeros((doc.n_tokens, 2), dtype=np.float32) for doc in docs]
+    for segment, found in zip(segments, bits):
+        surprisal[segment.doc][segment.tokens] = found[segment.keep]
+    return surprisal
 
 
-def _first_state(
-    bilm: BiLM, readings: Sequence[Reading], settings: Settings
-) -> State | None:
+def _encode_calls(
+    bilm: BiLM,
+    docs: Sequence[SegmentedDoc],
+    settings: EncodingSettings,
+    encode: Callable[[list[Segment], State | None], State | None],
+) -> None:
+    """Encode the segments of docs call by call, and hand on the states if stateful.
+
+    encode (Callable): Encodes some segments. It takes and returns a row of states per
+        segment, or None if not stateful.
+    """
     if not settings.stateful:
-        return None
-    return State.zeros(bilm.config.lstm, len(readings), bilm.weight)
+        for segments in _calls(docs, stateful=False):
+            encode(segments, None)
+        return
+    states = State.zeros(bilm.config.lstm, len(docs), bilm.weight)
+    for segments in _calls(docs, stateful=True):
+        numbers = [segment.doc for segment in segments]
+        end = encode(segments, states.take(numbers))
+        assert end is not None
+        states.put(numbers, end)
 
 
-def _calls(readings: Sequence[Reading], settings: Settings) -> Iterator[list[Piece]]:
-    """Group the segments of all docs into calls: as many as fit, but one of a doc at a
-    time where each has to wait for the one before it."""
-    queues = [_pieces(number, reading) for number, reading in enumerate(readings)]
-    if not settings.stateful:
-        yield from _filled(piece for queue in queues for piece in queue)
+def _calls(docs: Sequence[SegmentedDoc], *, stateful: bool) -> Iterator[list[Segment]]:
+    """Group the segments of all docs into calls of the biLM. If stateful, a call has at
+    most one segment of each doc, because the next one has to wait for its states."""
+    queues = [_segments(number, doc) for number, doc in enumerate(docs)]
+    if not stateful:
+        segments = (segment for queue in queues for segment in queue)
+        yield from batch_by_tokens(segments, _count_words)
         return
     while queues:
         heads = [(next(queue, None), queue) for queue in queues]
-        yield from _filled(piece for piece, _ in heads if piece is not None)
-        queues = [queue for piece, queue in heads if piece is not None]
+        segments = (segment for segment, _ in heads if segment is not None)
+        yield from batch_by_tokens(segments, _count_words)
+        queues = [queue for segment, queue in heads if segment is not None]
 
 
-def _filled(pieces: Iterator[Piece]) -> Iterator[list[Piece]]:
-    call: list[Piece] = []
+def batch_by_tokens(
+    items: Iterable[ItemT],
+    count_tokens: Callable[[ItemT], int],
+    max_items: int | None = None,
+) -> Iterator[list[ItemT]]:
+    """Group items into batches of about MAX_CALL_TOKENS tokens and at most max_items
+    items. A batch is yielded as soon as it is full."""
+    batch: list[ItemT] = []
     n_tokens = 0
-    for piece in pieces:
-        call.append(piece)
-        n_tokens += len(piece.words)
-        if n_tokens >= MAX_CALL_TOKENS:
-            yield call
-            call, n_tokens = [], 0
-    if call:
-        yield call
+    for item in items:
+        batch.append(item)
+        n_tokens += count_tokens(item)
+        if len(batch) == max_items or n_tokens >= MAX_CALL_TOKENS:
+            yield batch
+            batch, n_tokens = [], 0
+    if batch:
+        yield batch
 
 
-def _pieces(number: int, reading: Reading) -> Iterator[Piece]:
-    bounds = reading.bounds.tolist()
-    for (begin, _, first, last), words in zip(bounds, reading.segments):
+def _count_words(segment: Segment) -> int:
+    return len(segment.words)
+
+
+def _segments(number: int, doc: SegmentedDoc) -> Iterator[Segment]:
+    bounds = doc.bounds.tolist()
+    for (begin, _, first, last), words in zip(bounds, doc.segments):
         keep = slice(first - begin, last - begin)
-        yield Piece(number, words, keep, reading.tokens[first:last])
+        yield Segment(number, words, keep, doc.tokens[first:last])
 
 
-def _rows(tokens: np.ndarray, like: Tensor) -> Rows:
-    """RETURNS (Rows): A slice if there is no whitespace in between."""
+def _as_rows(tokens: np.ndarray, device: torch.device) -> Rows:
+    """Convert token indices to a slice if there is no whitespace in between, because
+    indexing with a slice is faster."""
     first, last = int(tokens[0]), int(tokens[-1]) + 1
     if last - first == len(tokens):
         return slice(first, last)
-    return to_device(tokens, like.device)
+    return to_device(tokens, device)

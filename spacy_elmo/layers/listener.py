@@ -1,30 +1,31 @@
-"""A stand-in, in the model of a downstream component, for the shared `elmo`, and what
-takes its place in nlp.replace_listeners."""
+"""The listener: takes the place of `elmo` in the model of a downstream component."""
 
 from typing import Any, Protocol
 
 from spacy.tokens import Doc
 from thinc.api import Model
 
-from .elmo_model import configure
-from .settings import Settings
+from .elmo_model import SETTINGS, get_shim
+from .settings import EncodingSettings
 from .types import ElmoModelT, Layers, LayersBackprop
 
 
 class Upstream(Protocol):
-    """What a listener asks of the component it listens to."""
+    """The methods of the `elmo` component that its listeners call."""
+
+    model: ElmoModelT
 
     def sizes(self) -> tuple[int, int]: ...
 
-    def settled(self) -> Settings: ...
+    def resolve_settings(self) -> EncodingSettings: ...
 
-    def listen(
+    def provide_layers(
         self, docs: list[Doc], is_train: bool
     ) -> tuple[Layers, LayersBackprop]: ...
 
 
 class ElmoListener(Model[list[Doc], Layers]):
-    """Gives a downstream component the layers of the `elmo` component before it.
+    """Gets the layers of docs from the `elmo` component earlier in the pipeline.
 
     upstream (str): The name of that component; "*" for any.
     """
@@ -57,12 +58,13 @@ def init(model: ElmoListener, X: Any = None, Y: Any = None) -> None:
 def forward(
     model: ElmoListener, docs: list[Doc], is_train: bool
 ) -> tuple[Layers, LayersBackprop]:
-    return model.get_upstream().listen(docs, is_train)
+    return model.get_upstream().provide_layers(docs, is_train)
 
 
 class Replacement:
-    """spaCy's callbacks for replace_listeners: the copy of the model that a downstream
-    component gets reads docs as the component does at its place in the pipeline."""
+    """The callback with which nlp.replace_listeners gets the config of the model that
+    replaces a listener. That model segments docs as the component does at its position
+    in the pipeline."""
 
     CFG, MODEL = "replace_listener_cfg", "replace_listener"
 
@@ -70,31 +72,37 @@ class Replacement:
         self.upstream = upstream
 
     def __deepcopy__(self, memo: Any) -> "Replacement":
-        return self  # a copied model does not copy the component along
+        return self  # copying a model must not copy the component
 
     def __reduce__(self) -> Any:
-        return _forgotten, ()  # nor a pickled one: the component installs a new one
+        # Pickling a model must not pickle the component, which installs a new callback.
+        return _return_none, ()
 
     def install(self, model: ElmoModelT) -> None:
+        """Add the attributes that nlp.replace_listeners looks for."""
         model.attrs[self.CFG] = self
         model.attrs[self.MODEL] = replace_listener
 
     def __call__(self, elmo: Any, tok2vec: Any) -> dict[str, Any]:
-        """RETURNS (dict[str, Any]): The config of what takes a listener's place."""
-        settings = self.upstream.settled().to_dict()
-        name = "spacy-elmo.ElmoLayers.v1"
-        return {"@architectures": name, "bilm": None, **settings}
+        """Return the config of the model that replaces a listener."""
+        return {
+            "@architectures": "spacy-elmo.ElmoLayers.v1",
+            "bilm": None,
+            "frozen": get_shim(self.upstream.model).frozen,
+            **self.upstream.resolve_settings().to_dict(),
+        }
 
 
-def _forgotten() -> None:
+def _return_none() -> None:
     return None
 
 
 def replace_listener(
     copied: ElmoModelT, listener: ElmoListener, upstream: Upstream
 ) -> ElmoModelT:
-    """What takes a listener's place."""
+    """Turn spaCy's copy of the component's model into the model that replaces a
+    listener."""
     for name in (Replacement.CFG, Replacement.MODEL):
         del copied.attrs[name]
-    configure(copied, upstream.settled())
+    copied.attrs[SETTINGS] = upstream.resolve_settings()
     return copied

@@ -1,4 +1,5 @@
-"""ELMo_k = gamma * sum_j s_j h(k,j), with s = softmax(w): layers to vectors."""
+"""Mix layers into one vector per token: ELMo_k = gamma * sum_j s_j h(k,j), with
+s = softmax(w)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,8 +16,8 @@ EPSILON = 1e-5
 
 
 @dataclass
-class MixOptions:
-    """The arguments of ElmoMix that are needed later."""
+class MixConfig:
+    """The arguments of ElmoMix."""
 
     layer_norm: bool
     dropout: float | None
@@ -37,16 +38,15 @@ def ElmoMix(
 ) -> MixModelT:
     """Mix layers with weights that the task learns.
 
-    layer_norm (bool): Bring each layer's vector of each token to mean 0 and variance 1
-        first.
-    dropout (float | None): Dropout of the result in training; None follows the
-        training's own rate.
+    layer_norm (bool): First normalize each token's vector in each layer to mean 0 and
+        variance 1.
+    dropout (float | None): The dropout rate of the result; None for the dropout rate of
+        the training.
     l2 (float): The paper's lambda: l2 * |w|^2 is added to the loss of each batch.
-    fixed (list[float] | None): The s_j themselves, which then are not learned; gamma
-        still is.
-    init_weights (list[float] | None): The w_j to start from; zeros, a plain mean, by
-        default.
-    init_gamma (float): The gamma to start from.
+    fixed (list[float] | None): Use these s_j and do not learn them. Gamma is learned.
+    init_weights (list[float] | None): The initial w_j. By default zeros, so that
+        training starts from the mean of the layers.
+    init_gamma (float): The initial gamma.
     """
     if dropout is not None and not 0 <= dropout < 1:
         raise ValueError(f"dropout is {dropout}; expected 0 or more and less than 1")
@@ -60,18 +60,18 @@ def ElmoMix(
         init=init,
         dims={"nL": None, "nI": None, "nO": None},
         params={"w": None, "gamma": None},
-        # Thinc and spaCy set "dropout_rate", and only that, to the training's rate.
+        # Thinc and spaCy set "dropout_rate" where it exists to the training's rate.
         attrs={"dropout_rate": 0.0} if dropout is None else {},
     )
-    # As an object, which Thinc does not save: these are the config's.
-    model.attrs["mix"] = MixOptions(
+    # An object, which Thinc does not save with the weights: the config has the values.
+    model.attrs["mix"] = MixConfig(
         layer_norm, dropout, l2, fixed, init_weights, init_gamma
     )
     return model
 
 
 def get_mix(model: MixModelT) -> tuple[list[float], float]:
-    """RETURNS (tuple[list[float], float]): The s_j and gamma."""
+    """Return the s_j and gamma."""
     ops = model.ops
     s = ops.to_numpy(_shares(model)).tolist()
     return s, float(ops.to_numpy(model.get_param("gamma"))[0])
@@ -81,18 +81,18 @@ def init(model: MixModelT, X: Layers | None = None, Y: Any = None) -> None:
     if X is not None and X.data:
         set_dims(model, X.data[0].shape[1], X.data[0].shape[2])
     n_layers = model.get_dim("nL")
-    options: MixOptions = model.attrs["mix"]
+    config: MixConfig = model.attrs["mix"]
     for name in ("fixed", "init_weights"):
-        values = getattr(options, name)
+        values = getattr(config, name)
         if values is not None and len(values) != n_layers:
             raise ValueError(
                 f"ElmoMix: {name} has {len(values)} numbers; expected {n_layers}, one "
                 "for each layer of the biLM and one for its token vectors"
             )
     ops = model.ops
-    start = options.init_weights or [0.0] * n_layers
+    start = config.init_weights or [0.0] * n_layers
     model.set_param("w", ops.asarray1f(start))
-    model.set_param("gamma", ops.asarray1f([options.init_gamma]))
+    model.set_param("gamma", ops.asarray1f([config.init_gamma]))
 
 
 def set_dims(model: MixModelT, n_layers: int, width: int) -> None:
@@ -105,17 +105,17 @@ def forward(
     model: MixModelT, layers: Layers, is_train: bool
 ) -> tuple[list[Floats2d], Callable[[list[Floats2d]], list[Floats3d] | None]]:
     ops = model.ops
-    options: MixOptions = model.attrs["mix"]
+    config: MixConfig = model.attrs["mix"]
     s, gamma = _shares(model), model.get_param("gamma")
     if not is_train:
-        # A doc at a time: the layers of many docs are large.
-        stacks = [_normalized(ops, h) if options.layer_norm else h for h in layers.data]
+        # Doc by doc, because the layers of a batch of docs need much memory.
+        stacks = [_normalize(ops, h) if config.layer_norm else h for h in layers.data]
         return [gamma * weighted_sum(s, h) for h in stacks], _no_backprop
     lengths = [len(h) for h in layers.data]
     raw = ops.xp.concatenate(layers.data)  # (n_tokens, n_layers, width)
-    h = _normalized(ops, raw) if options.layer_norm else raw
+    h = _normalize(ops, raw) if config.layer_norm else raw
     mixed = weighted_sum(s, h)  # (n_tokens, width)
-    rate = model.attrs.get("dropout_rate", options.dropout)
+    rate = model.attrs.get("dropout_rate", config.dropout)
     mask = ops.get_dropout_mask(mixed.shape, rate) if rate else None
     output = gamma * mixed
     if mask is not None:
@@ -127,24 +127,28 @@ def forward(
             d_output = d_output * mask
         model.inc_grad("gamma", (d_output * mixed).sum().reshape(1))
         d_mixed = gamma * d_output
-        if options.fixed is None:
+        if config.fixed is None:
             d_s = ops.xp.stack([(d_mixed * h[:, j]).sum() for j in range(len(s))])
             w = model.get_param("w")
-            d_w = s * (d_s - (s * d_s).sum()) + 2 * options.l2 * w
+            d_w = s * (d_s - (s * d_s).sum()) + 2 * config.l2 * w
             model.inc_grad("w", d_w.astype(w.dtype))
         if layers.frozen:
             return None
         d_h = d_mixed[:, None, :] * s[None, :, None]
-        if options.layer_norm:
-            d_h = _backprop_normalized(ops, raw, d_h)
+        if config.layer_norm:
+            d_h = _backprop_normalize(ops, raw, d_h)
         return _split(d_h, lengths)
 
     return _split(output, lengths), backprop
 
 
 def weighted_sum(s: Any, h: Any) -> Any:
-    """s: (n_layers,), h: (n_tokens, n_layers, width), arrays or tensors.
-    RETURNS: sum_j s_j h(k,j), (n_tokens, width)."""
+    """Compute sum_j s_j h(k,j), for arrays or tensors.
+
+    s: The weight of each layer, (n_layers,).
+    h: The layers, (n_tokens, n_layers, width).
+    RETURNS: (n_tokens, width).
+    """
     output = s[0] * h[:, 0]
     for j in range(1, h.shape[1]):
         output += s[j] * h[:, j]
@@ -152,7 +156,7 @@ def weighted_sum(s: Any, h: Any) -> Any:
 
 
 def _shares(model: MixModelT) -> Any:
-    """RETURNS (Floats1d): The s_j."""
+    """Return the s_j, (n_layers,)."""
     fixed = model.attrs["mix"].fixed
     if fixed is not None:
         return model.ops.asarray1f(fixed)
@@ -161,12 +165,12 @@ def _shares(model: MixModelT) -> Any:
     return exp / exp.sum()
 
 
-def _normalized(ops: Ops, h: Any) -> Any:
+def _normalize(ops: Ops, h: Any) -> Any:
     centered = h - h.mean(-1, keepdims=True)
     return centered / ops.xp.sqrt((centered**2).mean(-1, keepdims=True) + EPSILON)
 
 
-def _backprop_normalized(ops: Ops, h: Any, d: Any) -> Any:
+def _backprop_normalize(ops: Ops, h: Any, d: Any) -> Any:
     centered = h - h.mean(-1, keepdims=True)
     scale = 1 / ops.xp.sqrt((centered**2).mean(-1, keepdims=True) + EPSILON)
     y = centered * scale

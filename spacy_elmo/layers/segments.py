@@ -1,4 +1,15 @@
-"""From docs to the sentences a biLM sees, and back."""
+"""Cut docs into segments: what the biLM sees as one sentence.
+
+A segment is a sentence of the doc or, where a sentence is too long or boundaries are
+not set, a window. Windows overlap, so that the words near an edge have context on both
+sides. An example with 6 words per window and an overlap of 2, where brackets show from
+which window the vectors of a word are taken:
+
+    words       a b c d e f g h i j k l m n
+    window 1   [a b c d e]f
+    window 2            e[f g h i]j
+    window 3                    i[j k l m n]
+"""
 
 from hashlib import blake2b
 
@@ -7,16 +18,17 @@ from spacy.attrs import IS_SPACE, ORTH, SENT_START
 from spacy.tokens import Doc
 
 from ..text.sentence_starts import find_starts
-from .settings import Settings
+from .settings import EncodingSettings
 
 
-class Reading:
-    """How a doc is read: its words, whitespace left out, in segments.
+class SegmentedDoc:
+    """The words of a doc, without its whitespace tokens, cut into segments.
 
     doc (Doc): The doc.
-    bounds (np.ndarray): A row a segment, (n_segments, 4), counted in words: its begin
-        and end, and from where to where the vectors of its words count.
-    stateful (bool): Whether segments depend on the ones before them.
+    bounds (np.ndarray): One row per segment, (n_segments, 4), as positions among the
+        words: where the segment begins and ends, and where the words whose vectors are
+        taken from it begin and end.
+    stateful (bool): Whether each segment depends on the segments before it.
     """
 
     def __init__(self, doc: Doc, bounds: np.ndarray, stateful: bool) -> None:
@@ -28,29 +40,30 @@ class Reading:
 
     @property
     def key(self) -> bytes:
-        """Equal for docs that get the same vectors from the same weights."""
+        """Hash words and segments. Docs with the same key get the same layers from the
+        same weights."""
         key = blake2b(self.doc.to_array(ORTH).tobytes(), digest_size=16)
         key.update(self.bounds.tobytes() + bytes([self.stateful]))
         return key.digest()
 
     @property
     def segments(self) -> list[list[str]]:
-        """RETURNS (list[list[str]]): The words of each segment."""
+        """Return the words of each segment."""
         words = [token.text for token in self.doc]
         if len(self.tokens) < len(words):
             words = [words[i] for i in self.tokens]
         return [words[begin:end] for begin, end, _, _ in self.bounds.tolist()]
 
 
-def read_doc(doc: Doc, settings: Settings) -> Reading:
+def segment_doc(doc: Doc, settings: EncodingSettings) -> SegmentedDoc:
     """Cut a doc into segments."""
     n_words = len(doc) - int(doc.to_array(IS_SPACE).sum())
     begins = [0]
     if settings.segments == "punctuation":
-        begins = _in_words(doc, find_starts(doc))
+        begins = _word_positions(doc, find_starts(doc))
     elif settings.segments != "windows":
         if doc.has_annotation("SENT_START"):
-            begins = _sentences(doc)
+            begins = _sentence_begins(doc)
         elif settings.segments == "sentences" and len(doc):
             raise ValueError(
                 "elmo: segments is 'sentences' and a doc has no sentence boundaries; "
@@ -63,26 +76,32 @@ def read_doc(doc: Doc, settings: Settings) -> Reading:
         if begin < end:
             rows.append(begin + windows(end - begin, settings.window, overlap))
     bounds = np.concatenate(rows) if rows else np.zeros((0, 4))
-    return Reading(doc, bounds.astype(np.int32), settings.stateful)
+    return SegmentedDoc(doc, bounds.astype(np.int32), settings.stateful)
 
 
-def reread_doc(doc: Doc, bounds: np.ndarray, stateful: bool) -> Reading | None:
-    """Read a doc as it was read before. RETURNS: None if it is no longer the same."""
-    reading = Reading(doc, np.array(bounds, dtype=np.int32), stateful)
-    n_words = reading.bounds[-1, 1] if len(reading.bounds) else 0
-    return reading if len(reading.tokens) == n_words else None
+def segment_as_before(
+    doc: Doc, bounds: np.ndarray, stateful: bool
+) -> SegmentedDoc | None:
+    """Cut a doc into the segments that it had before, whatever boundaries it has now.
+
+    bounds (np.ndarray), stateful (bool): Those of the SegmentedDoc.
+    RETURNS (SegmentedDoc | None): None if the number of words has changed.
+    """
+    segmented = SegmentedDoc(doc, np.array(bounds, dtype=np.int32), stateful)
+    n_words = segmented.bounds[-1, 1] if len(segmented.bounds) else 0
+    return segmented if len(segmented.tokens) == n_words else None
 
 
-def _sentences(doc: Doc) -> list[int]:
-    """RETURNS (list[int]): Where sentences begin, counted in words."""
+def _sentence_begins(doc: Doc) -> list[int]:
+    """Return the positions among the words where sentences begin."""
     starts = np.flatnonzero(doc.to_array(SENT_START).astype(np.int64) == 1)
     if "sents" in doc.user_hooks:
         starts = np.array([sentence.start for sentence in doc.sents], dtype=np.int64)
-    return _in_words(doc, starts)
+    return _word_positions(doc, starts)
 
 
-def _in_words(doc: Doc, starts: np.ndarray) -> list[int]:
-    """RETURNS (list[int]): The first token, and these, counted in words."""
+def _word_positions(doc: Doc, starts: np.ndarray) -> list[int]:
+    """Convert token indices to positions among the words, and add position 0."""
     if not len(doc):
         return [0]
     is_word = doc.to_array(IS_SPACE) == 0
@@ -91,17 +110,17 @@ def _in_words(doc: Doc, starts: np.ndarray) -> list[int]:
 
 
 def windows(n: int, size: int, overlap: int) -> np.ndarray:
-    """Cut n words into windows. Each word's vectors come from the window in which it is
-    farther from the nearer edge.
+    """Cut n words into windows. The vectors of a word are taken from the window in
+    which the word is farther from the nearest edge.
 
-    RETURNS (np.ndarray): As Reading.bounds.
+    RETURNS (np.ndarray): One row per window, as in SegmentedDoc.bounds.
     """
     if n <= size:
         return np.array([[0, n, 0, n]])
     n_windows = -(-(n - overlap) // (size - overlap))
     begins = np.arange(n_windows) * (size - overlap)
     if overlap:
-        begins[-1] = n - size  # as much context as there is
+        begins[-1] = n - size  # the last window is full, too: more context
     ends = np.minimum(begins + size, n)
     cuts = (begins[1:] + ends[:-1]) // 2
     return np.stack([begins, ends, np.append(0, cuts), np.append(cuts, n)], axis=1)

@@ -1,74 +1,84 @@
-"""The bridge between a torch biLM and Thinc."""
+"""The Thinc shim that holds the biLM: its weights, their bytes and their updates."""
 
 import contextlib
 import copy
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import srsly
 import torch
-from thinc.api import Ops, Optimizer, get_current_ops, get_torch_default_device
+from thinc.api import Optimizer, get_current_ops, get_torch_default_device
 from thinc.shims import Shim
-from thinc.types import Floats3d
 
 from ..bilm import BiLM, load_bilm
 from ..bilm.fingerprint import fingerprint
 from ..bilm.formats.bundled import bundled_for
 from ..bilm.formats.native import load_native_parts, native_parts
 from .arrays import to_array, to_tensor
-from .encode_docs import read_docs_with_gradient
-from .segments import Reading
-from .settings import Settings
 
 
 class BiLMShim(Shim):
     """Holds a biLM for a Thinc model.
 
-    source (str | None): Where to load the biLM from when it is first needed; None
-        for the bundled one of the language. Not looked at if weights come from bytes.
+    source (str | None): Where to load the biLM from: whatever load_bilm takes, or None
+        for the bundled biLM of the language. Ignored once weights came from bytes.
     frozen (bool): Never update the weights.
-    lang (str | None): Of the texts; None for not known yet.
-    keep_softmax (bool): Keep the output layer, which only probabilities need.
+    lang (str | None): The language of the texts. None if it is not known before the
+        model is initialized.
+    keep_softmax (bool): Keep the output layer, which only surprisal needs.
     """
 
-    def __init__(self, source: str | None = None, *, frozen: bool = True) -> None:
+    def __init__(
+        self,
+        source: str | None = None,
+        *,
+        frozen: bool = True,
+        lang: str | None = None,
+        keep_softmax: bool = False,
+    ) -> None:
         super().__init__(None)
         self.source = source
         self.frozen = frozen
-        self.lang: str | None = None
-        self.keep_softmax = False
+        self.lang = lang
+        self.keep_softmax = keep_softmax
         self._fingerprint = ""
         self._updated = False
         self._from_bytes = False
 
     @property
     def bilm(self) -> BiLM:
+        """Return the biLM, and load it first if necessary."""
         if self._model is None:
-            self._load_own()
+            self._load_source()
         return self._model
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """RETURNS (tuple[int, int]): Layers, the token vectors included, and width."""
+        """Return the number of layers, token vectors included, and the width."""
         return self.bilm.config.lstm.n_layers + 1, self.bilm.config.width
 
     @property
     def fingerprint(self) -> str:
-        """RETURNS (str): Differs for different weights; the same weights have the same
-        from load to load, until they are updated."""
-        _ = self.bilm  # loaded now if it is not yet
+        """Return a name for the weights. It is the same whenever the same weights are
+        loaded, and changes with every update."""
+        _ = self.bilm  # loading sets the fingerprint
         return self._fingerprint
 
-    def load(self, source: str | None) -> None:
-        """Take weights from a source, at once. None takes what the shim was made
-        for, or keeps what came from bytes."""
+    def load(self, source: str | None = None, *, lang: str | None = None) -> None:
+        """Load the weights that training starts from.
+
+        source (str | None): Where to load them from. By default, weights that came from
+            bytes are kept, and others are loaded from the shim's own source.
+        lang (str | None): The language, used if it was not known before.
+        """
+        self.lang = self.lang or lang
         if source is not None:
             self._set(load_bilm(source))
         elif self._model is None or (self._updated and not self._from_bytes):
-            self._load_own()
+            self._load_source()
 
-    def _load_own(self) -> None:
+    def _load_source(self) -> None:
         self._set(load_bilm(self.source or bundled_for(self.lang or "en")))
 
     def _set(self, bilm: BiLM) -> None:
@@ -78,22 +88,8 @@ class BiLMShim(Shim):
         self._model = bilm.to(get_torch_default_device())
         self._updated = False
 
-    def begin_layers(
-        self, ops: Ops, readings: Sequence[Reading], settings: Settings
-    ) -> tuple[list[Floats3d], Callable[[list[Floats3d]], None]]:
-        """RETURNS: The layers of docs and a callback that takes their gradients."""
-        outputs = read_docs_with_gradient(self.bilm, readings, settings)
-
-        def backprop(gradients: list[Floats3d]) -> None:
-            # A batch of nothing but whitespace depends on no weight.
-            if any(output.requires_grad for output in outputs):
-                torch.autograd.backward(
-                    outputs, [to_tensor(d, self.bilm.device) for d in gradients]
-                )
-
-        return [to_array(ops, output) for output in outputs], backprop
-
     def finish_update(self, optimizer: Optimizer) -> None:
+        """Update the weights with their gradients, unless they are frozen."""
         if self.frozen or self._model is None:
             return
         ops = get_current_ops()
@@ -108,7 +104,7 @@ class BiLMShim(Shim):
 
     @contextlib.contextmanager
     def use_params(self, params: dict[Any, Any]) -> Iterator[None]:
-        """Averaged weights of an optimizer, for the time of the block."""
+        """Use other weights, such as an optimizer's averages, within the block."""
         weights = [] if self._model is None else self._weights()
         given = [(key, weight) for key, weight in weights if key in params]
         if self.frozen or not given:
@@ -126,24 +122,27 @@ class BiLMShim(Shim):
             self._weights_changed()
 
     def _weights(self) -> list[tuple[tuple[int, str], torch.nn.Parameter]]:
-        # Thinc counts models and shims apart but keeps their weights in one table: a
-        # prefix keeps ours from meeting a layer's "W" or "b".
+        # Optimizers keep the state of all weights in one table by (id, name), and a
+        # shim can have the same id as a model: the prefix avoids a model's "W" or "b".
         named = self.bilm.named_parameters()
         return [((self.id, f"bilm.{name}"), weight) for name, weight in named]
 
     def _weights_changed(self) -> None:
         self.bilm.weights_changed()
-        # A hash of the weights would fetch them from the device.
+        # Hashing the weights would copy them from the device.
         self._fingerprint = uuid.uuid4().hex
 
     def copy(self) -> "BiLMShim":
-        """A copy whose optimizer state is its own."""
-        other = BiLMShim(self.source, frozen=self.frozen)
+        """Return a copy with an id, and so with an optimizer state, of its own."""
+        other = BiLMShim(
+            self.source,
+            frozen=self.frozen,
+            lang=self.lang,
+            keep_softmax=self.keep_softmax,
+        )
         other._model = copy.deepcopy(self._model)
         other._fingerprint = self._fingerprint
         other._updated, other._from_bytes = self._updated, self._from_bytes
-        other.lang = self.lang
-        other.keep_softmax = self.keep_softmax
         return other
 
     def to_device(self, device_type: str, device_id: int) -> None:

@@ -1,4 +1,4 @@
-"""[x_k ; ELMo_k]: any embedding and encoding layers of spaCy with ELMo beside them."""
+"""A tok2vec of [x_k ; ELMo_k]: spaCy's embed and encode layers combined with ELMo."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,24 +21,24 @@ def Tok2VecWithElmo(
     where: str = "input",
     output_mix: MixModelT | None = None,
 ) -> Tok2VecModelT:
-    """A tok2vec of spaCy's kind with ELMo in it.
+    """Build a tok2vec that combines spaCy's embed and encode layers with ELMo.
 
-    embed (Model[list[Doc], list[Floats2d]]): x_k of each token.
-    encode (Model[list[Floats2d], list[Floats2d]]): What makes them contextual: whatever
-        spacy.Tok2Vec.v2 takes.
-    elmo (Model[list[Doc], Layers]): An ElmoListener, or a biLM of its own (ElmoLayers).
+    embed (Model[list[Doc], list[Floats2d]]): Computes x_k of each token.
+    encode (Model[list[Floats2d], list[Floats2d]]): Adds context: any layer that
+        spacy.Tok2Vec.v2 takes as `encode`.
+    elmo (Model[list[Doc], Layers]): An ElmoListener or ElmoLayers.
     mix (Model[Layers, list[Floats2d]]): An ElmoMix.
-    where (str): "input": encode reads [x_k ; ELMo_k], through a maxout layer that
-        brings it to the width encode has. "output": the result is [encode(x)_k ;
-        ELMo_k]. "both": both, each with weights of its own.
-    output_mix (Model | None): With "both", the mix at the output; a copy of `mix` by
-        default.
+    where (str): "input": the input of encode is [x_k ; ELMo_k], reduced to the width of
+        encode by a maxout layer. "output": the result is [encode(x)_k ; ELMo_k].
+        "both": both, with a separate mix for each.
+    output_mix (Model | None): The mix at the output if `where` is "both"; by default a
+        copy of `mix`.
     """
     if where not in PLACES:
         raise ValueError(f"where is {where!r}; expected one of {PLACES}")
     if output_mix is not None and where != "both":
         raise ValueError(
-            f"where is {where!r} and output_mix is given; use 'mix' for it"
+            f"where is {where!r} and output_mix is given; expected 'mix' alone"
         )
     at_input = mix if where != "output" else None
     at_output = mix if where == "output" else None
@@ -56,7 +56,7 @@ def Tok2VecWithElmo(
         "tok2vec_with_elmo",
         forward,
         init=init,
-        # spaCy's EntityLinker wants to know it before the biLM is there to ask.
+        # spaCy's EntityLinker needs the width before the biLM is loaded.
         dims={"nO": encode.maybe_get_dim("nO") if where == "input" else None},
         layers=[layer for _, layer in refs if layer is not None],
         refs={},
@@ -67,8 +67,9 @@ def Tok2VecWithElmo(
 
 
 def _of_lists(encode: Model) -> Model[list[Floats2d], list[Floats2d]]:
-    # Docs stay apart: a window or an LSTM must not reach into the next one. The first
-    # version of spaCy's MaxoutWindowEncoder takes one array and says how to pad it.
+    # Encoders get a list, so that no window or LSTM reaches into the next doc. The
+    # first versions of spaCy's encoders take one array for all docs, and say how many
+    # rows of padding they need between docs.
     receptive_field = encode.attrs.get("receptive_field")
     if receptive_field is None:
         return encode
@@ -76,7 +77,7 @@ def _of_lists(encode: Model) -> Model[list[Floats2d], list[Floats2d]]:
 
 
 def _reduction(encode: Model) -> Model[list[Floats2d], list[Floats2d]]:
-    # The encoders of spaCy put out what they read, of one width.
+    # The input and output of spaCy's encoders have the same width.
     width = encode.maybe_get_dim("nI") or encode.get_dim("nO")
     return with_array(Maxout(nO=width, nP=3, dropout=0.0, normalize=True))
 
@@ -90,7 +91,7 @@ def init(model: Tok2VecModelT, X: list[Doc] | None = None, Y: Any = None) -> Non
         if mix is not None:
             set_dims(mix, elmo.get_dim("nL"), elmo.get_dim("nO"))
             mix.initialize()
-    # Only the widths matter to what follows.
+    # The other layers need to know only the width of their input.
     width = embed.get_dim("nO")
     reduce = model.maybe_get_ref("reduce")
     if reduce is not None:
@@ -141,5 +142,5 @@ def forward(
 
 
 def _concat(ops: Ops, x: list[Floats2d], elmo: list[Floats2d]) -> list[Floats2d]:
-    """RETURNS (list[Floats2d]): [x_k ; ELMo_k] for each doc."""
+    """Return [x_k ; ELMo_k] for each doc."""
     return [ops.xp.concatenate(pair, axis=1) for pair in zip(x, elmo)]

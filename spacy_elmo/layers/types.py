@@ -1,4 +1,4 @@
-"""What passes between the layers."""
+"""The types that pass between the layers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,16 +10,18 @@ from thinc.types import Floats2d, Floats3d
 
 @dataclass
 class Layers:
-    """The biLM's layers of some docs: (n_tokens, n_layers + 1, width) for each.
+    """The biLM's layers of some docs.
 
-    frozen (bool): Nobody wants the gradient of them.
+    data (list[Floats3d]): (n_tokens, n_layers + 1, width) for each doc.
+    frozen (bool): Whether the biLM is frozen, so that no gradient of the layers is
+        needed.
     """
 
     data: list[Floats3d]
     frozen: bool = True
 
 
-# The gradient of Layers, in the same form; None if nobody wanted it.
+# Takes the gradients of Layers.data; None if they were not computed.
 LayersBackprop = Callable[[list[Floats3d] | None], list[Doc]]
 ElmoModelT = Model[list[Doc], Layers]
 MixModelT = Model[Layers, list[Floats2d]]

@@ -1,4 +1,4 @@
-"""A biLM on top of the static vectors of a spaCy vocab."""
+"""Build a biLM on top of the static vectors of a spaCy vocab."""
 
 import numpy as np
 from spacy.vectors import Mode
@@ -12,13 +12,12 @@ from ..bilm.encoders import WordEncoder
 def bilm_from_vocab(
     vocab: Vocab, *, lstm: LSTMConfig | None = None, trainable: bool = False
 ) -> BiLM:
-    """An untrained biLM whose x_k are the vectors of a vocab (word2vec, GloVe, fastText
-    or whatever else `spacy init vectors` read).
+    """Build an untrained biLM whose x_k are the vectors of a vocab: word2vec, GloVe,
+    fastText, or any other vectors that `spacy init vectors` can load.
 
-    vocab (Vocab): A vocab with a table of vectors.
-    lstm (LSTMConfig | None): Sizes of the rest.
-    trainable (bool): Whether training moves the vectors.
-    RETURNS (BiLM): The model.
+    vocab (Vocab): A vocab with a vectors table.
+    lstm (LSTMConfig | None): The sizes of the LSTMs.
+    trainable (bool): Whether training updates the vectors.
     """
     vectors = vocab.vectors
     if vectors.mode != Mode.default:

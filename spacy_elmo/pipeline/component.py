@@ -1,13 +1,9 @@
 """The spaCy component `elmo`."""
 
 import warnings
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import (
-    Any,
-    NamedTuple,
-)
+from typing import Any, NamedTuple
 
 import numpy as np
 from spacy.language import Language
@@ -18,32 +14,37 @@ from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 from thinc.types import Floats2d, Floats3d
 
-from ..layers.arrays import to_array
 from ..layers.elmo_model import (
     begin_layers,
     get_settings,
     get_shim,
     no_backprop,
-    read_vectors,
+    predict_vectors,
 )
-from ..layers.encode_docs import MAX_CALL_TOKENS, read_surprisal
+from ..layers.encode_docs import batch_by_tokens, compute_surprisal
 from ..layers.listener import ElmoListener, Replacement
 from ..layers.mix import weighted_sum
-from ..layers.segments import Reading, read_doc
-from ..layers.settings import Settings, Storage
+from ..layers.segments import SegmentedDoc, segment_doc
+from ..layers.settings import EncodingSettings
 from ..layers.shim import BiLMShim
 from ..layers.types import ElmoModelT, Layers, LayersBackprop
 from .doc_data import ElmoData, get_data, install_extensions, set_data
 from .hand_over import HandOver
 from .layer_source import LayerSource
+from .position import PipelinePosition
+from .storage_settings import StorageSettings
 
 
-class Output(NamedTuple):
-    """What the component knows of a doc: how it was read, its vectors (n_tokens,
-    width), and if someone wants them, its layers (n_tokens, n_layers + 1, width) and
-    surprisal (n_tokens, 2)."""
+class DocOutput(NamedTuple):
+    """The prediction for a doc.
 
-    reading: Reading
+    segmented (SegmentedDoc): The doc and its segments.
+    vectors (Floats2d): (n_tokens, width).
+    layers (Floats3d | None): (n_tokens, n_layers + 1, width); None if not needed.
+    surprisal (np.ndarray | None): (n_tokens, 2); None if not needed.
+    """
+
+    segmented: SegmentedDoc
     vectors: Floats2d
     layers: Floats3d | None
     surprisal: np.ndarray | None = None
@@ -55,8 +56,8 @@ class Elmo(TrainablePipe):
     vocab (Vocab): The shared vocabulary.
     model (Model[list[Doc], Layers]): The model.
     name (str): The name of the component.
-    mix (list[float] | None): The share of each layer in doc.tensor.
-    storage (Storage | None): What is kept, and where.
+    mix (list[float] | None): The share of each layer in doc.tensor; None for the mean.
+    storage (StorageSettings | None): What to store on docs and what to cache.
     """
 
     def __init__(
@@ -66,31 +67,30 @@ class Elmo(TrainablePipe):
         name: str = "elmo",
         *,
         mix: list[float] | None = None,
-        storage: Storage | None = None,
+        storage: StorageSettings | None = None,
     ) -> None:
         self.vocab = vocab
         self.model = model
         self.name = name
         self.mix = mix
-        self.storage = storage or Storage()
+        self.storage = storage or StorageSettings()
+        self.position = PipelinePosition()
         self.cfg: dict[str, Any] = {}
         self.listener_map: dict[str, list[ElmoListener]] = {}
-        self._nlp: Callable[[], Language | None] = lambda: None
-        # What _boundaries_before says where the pipeline is not known.
-        self._expects_boundaries = True
         self._source = LayerSource(model, self.storage)
         Replacement(self).install(model)
         self._hand_over: HandOver | None = None
         self._losses: dict[str, float] = {}
         self._sgd: Optimizer | None = None
-        self._learns = False  # spaCy's frozen_components are never updated
+        # Set by the first update, which never comes if spaCy freezes the component.
+        self._learns = False
 
     def __reduce__(self) -> Any:
-        # Without what belongs to a moment of this process.
+        # Leave out the batch in training, the cache and the reference to the pipeline.
         state: dict[str, Any] = {"cfg": self.cfg, "mix": self.mix}
         state["storage"] = self.storage
         state["listener_map"] = self.listener_map
-        state["_expects_boundaries"] = self._boundaries_before()
+        state["position"] = PipelinePosition(self.position.sees_boundaries(self))
         if hasattr(self, "error_handler"):
             state["error_handler"] = self.error_handler
         return Elmo, (self.vocab, self.model, self.name), state
@@ -126,7 +126,7 @@ class Elmo(TrainablePipe):
         return True
 
     def find_listeners(self, component: Any) -> None:
-        """Take in the ElmoListeners of a component that want this one."""
+        """Add the listeners in a component that name this one as their upstream."""
         model = getattr(component, "model", None)
         if isinstance(model, Model):
             for node in model.walk():
@@ -135,113 +135,92 @@ class Elmo(TrainablePipe):
                         self.add_listener(node, component.name)
 
     def sizes(self) -> tuple[int, int]:
-        """RETURNS (tuple[int, int]): Layers, the token vectors included, and width."""
+        """Return the number of layers, token vectors included, and the width."""
         return self._shim.sizes
 
-    def watch(self, nlp: Language) -> None:
-        """Know the pipeline this component is in."""
-        self._nlp = weakref.ref(nlp)
-
-    def settled(self) -> Settings:
-        """RETURNS (Settings): How docs are read at this place in the pipeline, also if
-        later components have set sentence boundaries in the meantime."""
+    def resolve_settings(self) -> EncodingSettings:
+        """Return the settings with which this component segments docs at its position.
+        Where it sees no sentence boundaries, "auto" means "windows", even if a later
+        component has set boundaries since."""
         settings = get_settings(self.model)
-        if settings.segments == "auto" and not self._boundaries_before():
+        if settings.segments == "auto" and not self.position.sees_boundaries(self):
             return replace(settings, segments="windows")
         return settings
 
-    def _boundaries_before(self) -> bool:
-        """RETURNS (bool): Whether components before this one may set boundaries."""
-        nlp = self._nlp()
-        if nlp is None or all(pipe is not self for _, pipe in nlp.components):
-            return self._expects_boundaries
-        for name, pipe in nlp.components:
-            if pipe is self:
-                return False
-            assigns = nlp.get_pipe_meta(name).assigns
-            if not assigns or {"token.is_sent_start", "doc.sents"} & set(assigns):
-                return True
-        return False
-
-    def listen(self, docs: list[Doc], is_train: bool) -> tuple[Layers, LayersBackprop]:
-        """What a listener gets for docs: what `update` has computed for them if they
-        are being learned from, otherwise the layers that this component found for
-        them, computed now if they are not at hand."""
+    def provide_layers(
+        self, docs: list[Doc], is_train: bool
+    ) -> tuple[Layers, LayersBackprop]:
+        """Return the layers of docs for a listener. In training these are the layers
+        that `update` has computed. Otherwise they are those with which this component
+        set doc.tensor, computed again if they were not stored."""
         if is_train:
             if self._hand_over is None or not self._hand_over.has(docs):
                 self._warn_of_boundaries(docs)
-                self._begin(docs, self.settled())
+                self._begin(docs, self.resolve_settings())
             assert self._hand_over is not None
             return self._hand_over.take(docs)
-        cached = self._caches(docs)
-        layers = self._source.find(docs, self.settled(), cached=cached)
+        layers = self._source.find(
+            docs, self.resolve_settings(), cached=self._uses_cache(docs)
+        )
         return Layers(layers), no_backprop
 
     def _warn_of_boundaries(self, docs: list[Doc]) -> None:
-        """A component from another pipeline cannot know its place in this one, nor so
-        whether it will see the sentence boundaries that docs have by now."""
-        if get_settings(self.model).segments == "auto" and self._nlp() is None:
+        """Warn if training may see other segments than prediction. A component sourced
+        from another pipeline does not know its position in this one, so it cannot know
+        whether it will see the sentence boundaries that the docs have now."""
+        if get_settings(self.model).segments == "auto" and not self.position.known:
             if any(d.has_annotation("SENT_START") and not get_data(d) for d in docs):
                 warnings.warn(
-                    f"{self.name} comes from another pipeline and may read docs "
-                    "without sentence boundaries later, while it learns with them; "
-                    f'expected annotating_components = ["{self.name}"], or other '
-                    "'segments' than \"auto\"",
+                    f"{self.name} comes from another pipeline: it is trained on docs "
+                    "with sentence boundaries now and may get docs without them later; "
+                    f'expected annotating_components = ["{self.name}"], or a value of '
+                    "'segments' other than \"auto\"",
                     stacklevel=2,
                 )
 
-    def _caches(self, docs: list[Doc]) -> bool:
-        """RETURNS (bool): Whether predictions for docs go through the cache. In
-        training, components may predict what later ones learn from."""
-        learning = self._hand_over is not None and self._hand_over.has(docs)
-        wanted = ("training", "always") if learning else ("always",)
-        return self._frozen and self.storage.cache_layers in wanted
+    def _uses_cache(self, docs: list[Doc]) -> bool:
+        """Return whether to use the cache in a prediction. In training too, components
+        may predict what later ones learn from."""
+        in_training = self._hand_over is not None and self._hand_over.has(docs)
+        wanted = ("training", "always") if in_training else ("always",)
+        return self._shim.frozen and self.storage.cache_layers in wanted
 
     # Prediction
 
-    def predict(self, docs: Iterable[Doc]) -> list[Output]:
-        """RETURNS (list[Output]): What set_annotations takes."""
+    def predict(self, docs: Iterable[Doc]) -> list[DocOutput]:
+        """Compute what set_annotations takes."""
         outputs = self._predict(list(docs))
         if not self._shim.keep_softmax:
             return outputs
-        readings = [output.reading for output in outputs]
-        bits = read_surprisal(self._shim.bilm, readings)
+        segmented = [output.segmented for output in outputs]
+        bits = compute_surprisal(self._shim.bilm, segmented)
         return [output._replace(surprisal=b) for output, b in zip(outputs, bits)]
 
-    def _predict(self, docs: list[Doc]) -> list[Output]:
-        ops = self.model.ops
-        readings = [read_doc(doc, get_settings(self.model)) for doc in docs]
-        if self._caches(docs):
-            shares = ops.asarray1f(self._shares())
-            stacks = self._source.compute(readings, cached=True)
-            return [
-                Output(reading, weighted_sum(shares, layers), layers)
-                for reading, layers in zip(readings, stacks)
-            ]
-        keep = self.storage.store_layers != "none" or bool(self.listener_map)
-        vectors, kept = read_vectors(
-            self.model, readings, self._shares(), keep_layers=keep
-        )
-        return [
-            Output(
-                reading,
-                to_array(ops, mixed),
-                None if layers is None else to_array(ops, layers),
+    def _predict(self, docs: list[Doc]) -> list[DocOutput]:
+        segmented = [segment_doc(doc, get_settings(self.model)) for doc in docs]
+        shares = self._get_shares()
+        if self._uses_cache(docs):
+            s = self.model.ops.asarray1f(shares)
+            layers = self._source.compute(segmented, cached=True)
+            vectors = [weighted_sum(s, stack) for stack in layers]
+        else:
+            needed = self.storage.store_layers != "none" or bool(self.listener_map)
+            vectors, layers = predict_vectors(
+                self.model, segmented, shares, keep_layers=needed
             )
-            for reading, mixed, layers in zip(readings, vectors, kept)
-        ]
+        return [DocOutput(*output) for output in zip(segmented, vectors, layers)]
 
-    def set_annotations(self, docs: Sequence[Doc], outputs: list[Output]) -> None:
+    def set_annotations(self, docs: Sequence[Doc], outputs: list[DocOutput]) -> None:
         """Set doc.tensor and doc._.elmo."""
-        shares = self._shares()
+        shares = self._get_shares()
         for doc, output in zip(docs, outputs):
-            vectors, layers = self._stored(output)
+            vectors, layers = self._convert_for_storage(output)
             exact = layers is not None and layers.dtype == "float32"
             data: ElmoData = {
                 "words": doc.to_array("ORTH"),
-                "key": output.reading.key,
-                "bounds": output.reading.bounds,
-                "stateful": output.reading.stateful,
+                "key": output.segmented.key,
+                "bounds": output.segmented.bounds,
+                "stateful": output.segmented.stateful,
                 "weights": self._shim.fingerprint,
                 "mix": shares,
                 "layers": layers,
@@ -250,22 +229,22 @@ class Elmo(TrainablePipe):
             }
             doc.tensor = vectors
             for name in ("vector", "vector_norm"):
-                setattr(doc, name, None)  # so that they follow the tensor
+                setattr(doc, name, None)  # spaCy caches those of an earlier tensor
             set_data(doc, data)
             if self.listener_map and output.layers is not layers:
                 assert output.layers is not None
                 self._source.remember(data["weights"], data["key"], output.layers)
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """Apply the component to a stream of docs, as many at a time as batch_size and
-        memory allow."""
+        """Apply the component to a stream of docs, in batches of at most batch_size
+        docs, or fewer if they are long."""
         handle = self.get_error_handler()
         self._source.forget()
         self._source.n_recent = 2 * batch_size  # one batch here, one downstream
-        for docs in _batches(stream, batch_size):
-            yield from self._annotated(docs, handle)
+        for docs in batch_by_tokens(stream, len, batch_size):
+            yield from self._annotate(docs, handle)
 
-    def _annotated(self, docs: list[Doc], handle: Callable[..., Any]) -> list[Doc]:
+    def _annotate(self, docs: list[Doc], handle: Callable[..., Any]) -> list[Doc]:
         try:
             self.set_annotations(docs, self.predict(docs))
             return docs
@@ -273,11 +252,11 @@ class Elmo(TrainablePipe):
             if len(docs) == 1:
                 handle(self.name, self, docs, error)
                 return []
-            # One bad doc should not take its neighbours with it.
-            return [good for doc in docs for good in self._annotated([doc], handle)]
+            # Try each doc alone, so that only the bad ones are lost.
+            return [good for doc in docs for good in self._annotate([doc], handle)]
 
-    def _stored(self, output: Output) -> tuple[Any, Any]:
-        """RETURNS: The vectors and layers as a doc keeps them."""
+    def _convert_for_storage(self, output: DocOutput) -> tuple[Any, Any]:
+        """Return vectors and layers in the form in which a doc stores them."""
         vectors: Any = output.vectors
         layers: Any = output.layers
         if self.storage.store_layers == "none":
@@ -290,7 +269,8 @@ class Elmo(TrainablePipe):
             layers = None if layers is None else ops.to_numpy(layers)
         return vectors, layers
 
-    def _shares(self) -> list[float]:
+    def _get_shares(self) -> list[float]:
+        """Return the share of each layer in the vectors."""
         n_layers, _ = self.sizes()
         if self.mix is None:
             return [1 / n_layers] * n_layers
@@ -311,8 +291,8 @@ class Elmo(TrainablePipe):
         sgd: Optimizer | None = None,
         losses: dict[str, float] | None = None,
     ) -> dict[str, float]:
-        """Compute the layers of a batch for the listeners. Their gradients, if the biLM
-        is not frozen, arrive after this and are used by finish_update."""
+        """Compute the layers of a batch for the listeners. If the biLM is not frozen,
+        the listeners' gradients arrive later, and finish_update uses them."""
         examples = list(examples)
         validate_examples(examples, "Elmo.update")
         self._learns = True
@@ -328,34 +308,36 @@ class Elmo(TrainablePipe):
     def finish_update(self, sgd: Optimizer) -> None:
         """Update the biLM, unless it is frozen."""
         self._sgd = sgd
-        # nlp.update calls this before the listeners have had their turn, `spacy train`
-        # afterwards. In the first case the step is made when the next update begins.
+        # `spacy train` calls this after the listeners' updates, nlp.update before them.
+        # In the second case the step is made when the next update begins.
         if self._hand_over is None or self._hand_over.taken:
             self._end()
 
-    def _begin(self, docs: list[Doc], settings: Settings) -> None:
+    def _begin(self, docs: list[Doc], settings: EncodingSettings) -> None:
+        """Compute the layers of a batch, with gradients if they will be needed."""
         self._end()
-        if self._frozen or not self._learns:
-            cached = self._frozen and self.storage.cache_layers != "none"
+        if self._shim.frozen or not self._learns:
+            cached = self._shim.frozen and self.storage.cache_layers != "none"
             layers = Layers(self._source.find(docs, settings, cached=cached))
-            self._hand_over = HandOver(docs, layers, no_backprop)
+            backprop: LayersBackprop = no_backprop
         else:
-            layers, backprop = begin_layers(self.model, docs, settings)
-            self._hand_over = HandOver(docs, layers, backprop)
+            segmented = [segment_doc(doc, settings) for doc in docs]
+            layers, backprop = begin_layers(self.model, segmented)
+        self._hand_over = HandOver(docs, layers, backprop)
 
     def _end(self) -> None:
-        """Pass the gradients of the last batch to the biLM and, if it is time, make a
-        step."""
+        """Backpropagate the gradients of the last batch and, if finish_update was
+        called, update the biLM."""
         if self._hand_over is not None:
             loss = self._hand_over.finish()
             self._losses[self.name] = self._losses.get(self.name, 0.0) + loss
             self._hand_over = None
-        if self._sgd is not None and not self._frozen:
+        if self._sgd is not None and not self._shim.frozen:
             self.model.finish_update(self._sgd)
         self._sgd = None
 
     def get_loss(self, examples: Any, scores: Any) -> tuple[float, Any]:
-        raise NotImplementedError("elmo has no loss of its own: its listeners have")
+        raise NotImplementedError("elmo computes no loss: its listeners do")
 
     def initialize(
         self,
@@ -366,11 +348,12 @@ class Elmo(TrainablePipe):
     ) -> None:
         """Load the weights.
 
-        bilm (str | None): Where from; by default, from the `bilm` of the config.
+        bilm (str | None): Where to load them from; by default, the `bilm` of the
+            component's config.
         """
         validate_get_examples(get_examples, "Elmo.initialize")
         if nlp is not None:
-            self.watch(nlp)
+            self.position.attach(nlp)
         self._shim.load(bilm)
         self.model.initialize()
 
@@ -381,23 +364,6 @@ class Elmo(TrainablePipe):
     def _shim(self) -> BiLMShim:
         return get_shim(self.model)
 
-    @property
-    def _frozen(self) -> bool:
-        return get_settings(self.model).frozen
 
-
-# On import, so that docs made elsewhere can be looked at too.
+# At import, so that the attributes also work on docs that another process made.
 install_extensions()
-
-
-def _batches(stream: Iterable[Doc], batch_size: int) -> Iterator[list[Doc]]:
-    docs: list[Doc] = []
-    n_tokens = 0
-    for doc in stream:
-        docs.append(doc)
-        n_tokens += len(doc)
-        if len(docs) == batch_size or n_tokens >= MAX_CALL_TOKENS:
-            yield docs
-            docs, n_tokens = [], 0
-    if docs:
-        yield docs

@@ -1,5 +1,5 @@
-"""What `elmo` leaves on a Doc, and how users get at it: doc._.elmo, token._.elmo,
-token._.elmo_layers, span._.elmo."""
+"""Store ELMo data on docs, and define the extension attributes that give access to it:
+doc._.elmo, token._.elmo, token._.elmo_layers, span._.elmo and others."""
 
 from typing import Any, TypedDict
 
@@ -8,22 +8,21 @@ from spacy.tokens import Doc, Span, Token
 from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d, Floats3d
 
-# spaCy's form for an extension attribute of the doc: kept by to_bytes, and named in a
-# warning when Doc.from_docs leaves it out.
+# The form of spaCy's keys for extension attributes: Doc.to_bytes saves the data, and
+# Doc.from_docs warns that it drops them.
 KEY: Any = ("._.", "elmo_data", None, None)
 
 
 class ElmoData(TypedDict):
-    """Plain values and arrays, so that docs can be saved and read anywhere.
+    """The ELMo data of a doc: plain values and arrays, which spaCy can serialize.
 
     words: The ORTH of each token, (n_tokens,).
-    key: The words and how they were cut into segments (Reading.key).
-    bounds, stateful: How they were cut (Reading).
+    key, bounds, stateful: How the doc was segmented: see SegmentedDoc.
     weights: The fingerprint of the biLM.
     mix: The share of each layer in the vectors.
-    layers: (n_tokens, n_layers + 1, width), or None.
-    vectors: (n_tokens, width), or None where they can be made from the layers.
-    surprisal: (n_tokens, 2), or None.
+    layers: (n_tokens, n_layers + 1, width), or None if not stored.
+    vectors: (n_tokens, width), or None if they are computed from the layers.
+    surprisal: (n_tokens, 2), or None if not computed.
     """
 
     words: np.ndarray
@@ -63,27 +62,27 @@ class ElmoView:
 
     @property
     def layers(self) -> Floats3d:
-        """RETURNS (Floats3d): (n_tokens, n_layers + 1, width): layer 0 is the word by
-        itself, the last is the top. Whitespace has zeros."""
+        """Return the layers of all tokens, (n_tokens, n_layers + 1, width). Layer 0 has
+        the token vectors, without context. Whitespace has zeros."""
         return self.layers_of(slice(0, len(self.doc)))
 
     @property
     def vectors(self) -> Floats2d:
-        """RETURNS (Floats2d): (n_tokens, width): the component's mix of the layers."""
+        """Return the mixed vectors of all tokens, (n_tokens, width)."""
         return self.vectors_of(slice(0, len(self.doc)))
 
     def layers_of(self, tokens: slice) -> Floats3d:
-        """RETURNS (Floats3d): The layers of some tokens."""
+        """Return the layers of some tokens."""
         layers = self._data(tokens)["layers"]
         if layers is None:
             raise ValueError(
-                "the layers of this doc were not kept; set store_layers of the 'elmo' "
-                "component to 'device' or 'cpu'"
+                "the layers of this doc were not stored; set store_layers of the "
+                "'elmo' component to 'device' or 'cpu'"
             )
         return layers[tokens]
 
     def vectors_of(self, tokens: slice) -> Floats2d:
-        """RETURNS (Floats2d): The vectors of some tokens."""
+        """Return the mixed vectors of some tokens."""
         data = self._data(tokens)
         if data["vectors"] is not None:
             return data["vectors"][tokens]
@@ -94,8 +93,8 @@ class ElmoView:
 
     @property
     def surprisal(self) -> np.ndarray:
-        """RETURNS (np.ndarray): (n_tokens, 2): how many bits each word was, given the
-        words before it, and given those after it."""
+        """Return the surprisal of all tokens in bits, (n_tokens, 2): given the words
+        before, and given the words after."""
         bits = self._data(slice(0, len(self.doc)))["surprisal"]
         if bits is None:
             raise ValueError(
@@ -105,7 +104,8 @@ class ElmoView:
         return bits
 
     def _data(self, tokens: slice) -> ElmoData:
-        """RETURNS (ElmoData): What is true of some tokens of the doc."""
+        """Return the data of the doc, after a check that some tokens have not changed.
+        Only these are checked, so that access to one token takes constant time."""
         data = get_data(self.doc)
         if data is None:
             raise ValueError(
@@ -116,9 +116,9 @@ class ElmoView:
         then, now = data["words"], [token.orth for token in self.doc[tokens]]
         if len(then) != len(self.doc) or then[tokens].tolist() != now:
             raise ValueError(
-                f"this doc was retokenised after 'elmo' ran: it has {len(self.doc)} "
-                f"tokens and ELMo vectors for {len(then)} others; retokenise before "
-                "'elmo', or run the component again on the doc"
+                f"this doc was retokenized after 'elmo' ran: found {len(self.doc)} "
+                f"tokens, and ELMo vectors of {len(then)} other tokens; retokenize "
+                "before 'elmo', or run the component again on the doc"
             )
         return data
 
@@ -129,7 +129,7 @@ def _get_view(doc: Doc) -> ElmoView:
 
 def _set_view(doc: Doc, value: Any) -> None:
     if value is not None:
-        raise ValueError("doc._.elmo can only be set to None, which drops its data")
+        raise ValueError("doc._.elmo can only be set to None, which removes its data")
     set_data(doc, None)
 
 
@@ -155,7 +155,7 @@ def _get_span(span: Span) -> Floats1d:
 
 
 def install_extensions() -> None:
-    """Make the attributes known to spaCy; again does no harm."""
+    """Register the extension attributes with spaCy, unless they are registered."""
     attributes: dict[Any, dict[str, dict[str, Any]]] = {
         Doc: {
             "elmo": {"getter": _get_view, "setter": _set_view},

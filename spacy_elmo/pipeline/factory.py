@@ -1,19 +1,22 @@
-"""`nlp.add_pipe("elmo")`. spaCy imports this whenever a pipeline is made."""
+"""The factory of the component. spaCy imports this module for every pipeline."""
+
+from collections.abc import Callable
 
 from spacy.language import Language
 from thinc.api import Model
 
-from ..layers.elmo_model import configure, get_shim
-from ..layers.settings import Settings, Storage
+from ..layers.settings import EncodingSettings
 from .component import Elmo
+from .storage_settings import StorageSettings
 
 DEFAULT_CONFIG = {
     "model": {"@architectures": "spacy-elmo.ElmoModel.v1"},
     "bilm": None,
     "mix": None,
     "surprisal": False,
-    **Settings().to_dict(),
-    **Storage().to_dict(),
+    "frozen": True,
+    **EncodingSettings().to_dict(),
+    **StorageSettings().to_dict(),
 }
 
 
@@ -33,7 +36,7 @@ DEFAULT_CONFIG = {
 def make_elmo(
     nlp: Language,
     name: str,
-    model: Model,
+    model: Callable[..., Model],
     bilm: str | None,
     mix: list[float] | None,
     surprisal: bool,
@@ -51,30 +54,35 @@ def make_elmo(
 ) -> Elmo:
     """Make an `elmo` component.
 
-    model (Model[list[Doc], Layers]): As in the default config.
-    bilm (str | None): What load_bilm takes: a folder, a file or a bundled name, read
-        when the weights are first needed, and never once they came with a saved
-        pipeline. None for the bundled biLM of the pipeline's language.
+    model (Callable[..., Model[list[Doc], Layers]]): The function that builds the model,
+        from the architecture in the default config.
+    bilm (str | None): What load_bilm takes: a folder, a file or a bundled name. It is
+        loaded when the weights are first needed, and never for a saved pipeline, which
+        contains its weights. None for the bundled biLM of the pipeline's language.
     mix (list[float] | None): The share of each layer in doc.tensor, from the token
-        vectors to the top; None for a plain mean.
-    surprisal (bool): Set doc._.elmo_surprisal too, for which the pipeline carries the
-        biLM's softmax.
-    frozen, segments, window, overlap, stateful, max_batch_tokens: see Settings.
-    store_layers, store_dtype, cache_layers, cache_memory_mb, cache_folder: see Storage.
+        vectors to the top layer; None for the mean of all layers.
+    surprisal (bool): Also set doc._.elmo_surprisal. A saved pipeline then contains the
+        softmax of the biLM.
+    frozen (bool): Whether training leaves the weights of the biLM unchanged.
+    segments, window, overlap, stateful, max_batch_tokens: See EncodingSettings.
+    store_layers, store_dtype, cache_layers, cache_memory_mb, cache_folder: See
+        StorageSettings.
     """
     if surprisal and stateful:
         raise ValueError(
-            "elmo: found surprisal with stateful; expected one of them: surprisal is "
-            "of segments by themselves"
+            "elmo: found both surprisal and stateful; expected one of them, because "
+            "surprisal is computed for each segment alone"
         )
-    settings = Settings(frozen, segments, window, overlap, stateful, max_batch_tokens)
-    storage = Storage(
+    elmo_model = model(
+        bilm,
+        EncodingSettings(segments, window, overlap, stateful, max_batch_tokens),
+        frozen=frozen,
+        lang=nlp.lang,
+        keep_softmax=surprisal,
+    )
+    storage = StorageSettings(
         store_layers, store_dtype, cache_layers, cache_memory_mb, cache_folder
     )
-    get_shim(model).source = bilm
-    get_shim(model).lang = nlp.lang
-    get_shim(model).keep_softmax = surprisal
-    configure(model, settings)
-    elmo = Elmo(nlp.vocab, model, name, mix=mix, storage=storage)
-    elmo.watch(nlp)
+    elmo = Elmo(nlp.vocab, elmo_model, name, mix=mix, storage=storage)
+    elmo.position.attach(nlp)
     return elmo

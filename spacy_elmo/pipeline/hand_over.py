@@ -1,4 +1,5 @@
-"""From `elmo` to the components that learn from the same docs in the same step."""
+"""Hand the layers of a training batch from `elmo` to its listeners, and their gradients
+back."""
 
 from typing import Any
 
@@ -9,18 +10,18 @@ from ..layers.types import Layers, LayersBackprop
 
 
 class HandOver:
-    """The layers of a batch of docs, for any number of listeners, each of which may
+    """The layers of a batch of docs, for any number of listeners. Each listener may
     take some of the docs, in any order.
 
     docs (list[Doc]): The docs.
-    layers (Layers): Their layers.
-    backprop (LayersBackprop): Takes the sum of all listeners' gradients.
+    layers (Layers): The layers of the docs.
+    backprop (LayersBackprop): Called with the sum of all listeners' gradients.
     """
 
     def __init__(
         self, docs: list[Doc], layers: Layers, backprop: LayersBackprop
     ) -> None:
-        # An id is only good for as long as the doc lives.
+        # Keep the docs alive: the id of a deleted doc may be given to another one.
         self._docs = docs
         self._numbers = {id(doc): number for number, doc in enumerate(docs)}
         self._layers = layers
@@ -29,10 +30,12 @@ class HandOver:
         self.taken = False
 
     def has(self, docs: list[Doc]) -> bool:
+        """Return whether all docs are in the batch."""
         return all(id(doc) in self._numbers for doc in docs)
 
     def take(self, docs: list[Doc]) -> tuple[Layers, LayersBackprop]:
-        """What a listener gets for docs of the batch."""
+        """Return the layers of some docs of the batch, and a callback that adds up
+        their gradients."""
         self.taken = True
         numbers = [self._numbers[id(doc)] for doc in docs]
 
@@ -48,7 +51,8 @@ class HandOver:
         return Layers(data, self._layers.frozen), accumulate
 
     def finish(self) -> float:
-        """Pass on the gradients that came in. RETURNS (float): Their squared norm."""
+        """Backpropagate the gradients of all listeners, and return their squared
+        norm."""
         if not self._gradients:
             return 0.0
         gradients: list[Any] = [

@@ -1,5 +1,5 @@
-"""Layers of texts that training reads again and again: in memory up to a limit, then
-on disk."""
+"""Cache the layers of docs that every epoch needs: in memory up to a limit, then on
+disk."""
 
 import os
 import tempfile
@@ -27,7 +27,7 @@ INDEX = np.dtype(
 
 
 class Place(NamedTuple):
-    """Where the layers of a doc lie on disk, and a checksum of key and bytes."""
+    """Where the layers of a doc are on disk, and a checksum of key and layers."""
 
     path: Path
     offset: int
@@ -36,18 +36,19 @@ class Place(NamedTuple):
 
 
 class LayerCache:
-    """Keeps arrays (n_tokens, *shape) by a key of KEY_BYTES bytes, for one biLM.
+    """Maps keys of KEY_BYTES bytes to the layers of docs, float32 arrays of (n_tokens,
+    *shape), for one biLM.
 
-    ops (Ops): Of the arrays.
-    shape (tuple[int, int]): Layers and width.
-    memory (int): Bytes to keep in memory, on the device of the ops. What comes after
-        goes to disk.
-    folder (Path | None): Where to write. Whatever is kept is written there at once
-        and found again by the next run. None for a temporary folder that takes only
-        what memory does not.
+    ops (Ops): The ops of the arrays.
+    shape (tuple[int, int]): The number of layers and the width.
+    memory (int): How many bytes to keep in memory, on the device of the ops. Later
+        layers are only written to disk.
+    folder (Path | None): A folder to which all layers are written at once, and in which
+        later runs find them. None for a temporary folder, which gets only the layers
+        that do not fit in memory.
 
-    Two processes may share a folder: each writes files of its own, and reads those
-    that were there when it began.
+    Two processes may share a folder. Each writes files with names that no other process
+    uses, and reads the files that existed when it started.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class LayerCache:
         self._token_bytes = 4 * int(np.prod(shape))
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-            self._read_folder(folder)
+            self._load_index(folder)
 
     def __len__(self) -> int:
         return len(self._memory.keys() | self._disk.keys())
@@ -80,7 +81,7 @@ class LayerCache:
         return len(self._disk)
 
     def get(self, key: bytes) -> Floats3d | None:
-        """RETURNS (Floats3d | None): Not to be changed; None if not there."""
+        """Return the layers of a key, which must not be changed, or None."""
         layers: Any = self._memory.get(key)
         if layers is None and key in self._disk:
             array = self._load(key)
@@ -90,7 +91,7 @@ class LayerCache:
         return layers
 
     def put(self, key: bytes, layers: Floats3d) -> None:
-        """Keep layers that are not there yet."""
+        """Add layers whose key is not in the cache."""
         kept = self._keep(key, layers)
         if (self.persistent or not kept) and key not in self._disk:
             self._write(key, layers)
@@ -101,11 +102,12 @@ class LayerCache:
         self.free -= layers.nbytes
         self._memory[key] = layers
         if isinstance(layers, np.ndarray):
-            layers.flags.writeable = False  # docs may share it
+            layers.flags.writeable = False  # docs may share the array
         return True
 
     def _load(self, key: bytes) -> Any:
-        """RETURNS: None, and no longer known, if it is not what was written."""
+        """Load layers from disk. If they are damaged, remove the entry and return
+        None."""
         place = self._disk[key]
         try:
             with place.path.open("rb") as file:
@@ -128,7 +130,7 @@ class LayerCache:
             array = np.ascontiguousarray(self.ops.to_numpy(layers), dtype="<f4")
             data.write(array.tobytes())
             data.flush()
-            # Only what is whole gets into the index.
+            # The index is written last, so that it lists only complete layers.
             checksum = _checksum(key, array)
             place = Place(Path(data.name), offset, len(layers), checksum)
             index.write(np.array([(key, *place[1:])], dtype=INDEX).tobytes())
@@ -136,11 +138,11 @@ class LayerCache:
         except OSError as error:
             self._full = True
             for file in self._files:
-                with suppress(OSError):  # of what could not be written
+                with suppress(OSError):  # closing tries to write the rest again
                     file.close()
             warnings.warn(
-                f"elmo: the layer cache cannot be written ({error}); what it does not "
-                "hold is computed each time",
+                f"elmo: the layer cache cannot be written ({error}); layers that are "
+                "not in the cache will be computed each time",
                 stacklevel=2,
             )
         else:
@@ -158,7 +160,8 @@ class LayerCache:
                 weakref.finalize(self, self._files[-1].close)
         return self._files[0], self._files[1]
 
-    def _read_folder(self, folder: Path) -> None:
+    def _load_index(self, folder: Path) -> None:
+        """Find all complete entries in a folder."""
         for path in sorted(folder.glob("*.index")):
             data = path.with_suffix(".layers")
             size = os.path.getsize(data) if data.exists() else 0

@@ -1,4 +1,4 @@
-"""Where the layers that listeners ask for come from."""
+"""Find the layers that listeners ask for, or compute them."""
 
 from collections import OrderedDict
 from pathlib import Path
@@ -7,72 +7,87 @@ from typing import Any
 from spacy.tokens import Doc
 from thinc.types import Floats3d
 
-from ..layers.arrays import to_array
-from ..layers.elmo_model import get_shim, read_layers
+from ..layers.elmo_model import get_shim, predict_layers
 from ..layers.encode_docs import MAX_CALL_TOKENS
-from ..layers.segments import Reading, read_doc, reread_doc
-from ..layers.settings import Settings, Storage
+from ..layers.segments import SegmentedDoc, segment_as_before, segment_doc
+from ..layers.settings import EncodingSettings
 from ..layers.types import ElmoModelT
 from .doc_data import get_data
 from .layer_cache import LayerCache
+from .storage_settings import StorageSettings
 
 MAX_RECENT_TOKENS = 2 * MAX_CALL_TOKENS
 
 
 class LayerSource:
-    """Finds the layers of docs: on the docs, among those of the last batches, in the
-    cache, or by computing them.
+    """Finds the layers of docs. It looks on the docs, among the recent docs and in the
+    cache, and otherwise computes them.
 
     model (Model[list[Doc], Layers]): The model.
-    storage (Storage): How large the cache is, and where.
+    storage (StorageSettings): The size and the folder of the cache.
 
-    n_recent (int): How many docs to remember that do not keep their layers, for the
-        components that come next; of MAX_RECENT_TOKENS tokens at most.
+    n_recent (int): How many recent docs to remember, for the components that come next,
+        where docs do not store their layers themselves. Remembered docs have at most
+        MAX_RECENT_TOKENS tokens in all.
+    n_recent_tokens (int): How many tokens the remembered docs have.
     """
 
-    def __init__(self, model: ElmoModelT, storage: Storage) -> None:
+    def __init__(self, model: ElmoModelT, storage: StorageSettings) -> None:
         self.model = model
         self.storage = storage
         self.n_recent = 2
+        self.n_recent_tokens = 0
         self._recent: OrderedDict[tuple[str, bytes], Floats3d] = OrderedDict()
-        self._n_tokens = 0
         self._cache: LayerCache | None = None
         self._cache_weights = ""
 
     def remember(self, weights: str, key: bytes, layers: Floats3d) -> None:
-        """weights (str): The fingerprint of the biLM. key (bytes): Reading.key."""
-        self._n_tokens += len(layers) - len(self._recent.get((weights, key), ()))
+        """Remember the layers of a recent doc, and forget the oldest if necessary.
+
+        weights (str): The fingerprint of the biLM.
+        key (bytes): The key of the SegmentedDoc.
+        """
+        self.n_recent_tokens += len(layers) - len(self._recent.get((weights, key), ()))
         self._recent[weights, key] = layers
-        while len(self._recent) > self.n_recent or self._n_tokens > MAX_RECENT_TOKENS:
+        while (
+            len(self._recent) > self.n_recent
+            or self.n_recent_tokens > MAX_RECENT_TOKENS
+        ):
             _, oldest = self._recent.popitem(last=False)
-            self._n_tokens -= len(oldest)
+            self.n_recent_tokens -= len(oldest)
 
     def forget(self) -> None:
-        """Drop what was remembered of other texts."""
+        """Forget all recent docs."""
         self._recent.clear()
-        self._n_tokens = 0
+        self.n_recent_tokens = 0
 
     def find(
-        self, docs: list[Doc], settings: Settings, *, cached: bool
+        self, docs: list[Doc], settings: EncodingSettings, *, cached: bool
     ) -> list[Floats3d]:
-        """settings (Settings): How docs are read on which the component has not run.
-        RETURNS (list[Floats3d]): What the component found for docs when it ran on them,
-            as far as that is at hand and still true; otherwise what it finds now."""
+        """Return the layers that the component computed for docs, as far as they are
+        available and still valid, and compute the others.
+
+        settings (EncodingSettings): How to segment docs on which the component has not
+            run.
+        cached (bool): Whether to use the cache.
+        """
         known = [self._recall(doc, settings) for doc in docs]
-        missing = [reading for reading, layers in known if layers is None]
+        missing = [segmented for segmented, layers in known if layers is None]
         computed = iter(self.compute(missing, cached=cached))
         return [next(computed) if layers is None else layers for _, layers in known]
 
-    def _recall(self, doc: Doc, settings: Settings) -> tuple[Reading, Floats3d | None]:
+    def _recall(
+        self, doc: Doc, settings: EncodingSettings
+    ) -> tuple[SegmentedDoc, Floats3d | None]:
         data = get_data(doc)
         if (
             data is not None
             and data["weights"] == get_shim(self.model).fingerprint
             and data["stateful"] == settings.stateful
         ):
-            # Sentence boundaries may have been set since: read it as it was.
-            reading = reread_doc(doc, data["bounds"], data["stateful"])
-            if reading is not None and reading.key == data["key"]:
+            # A later component may have set other sentence boundaries since.
+            segmented = segment_as_before(doc, data["bounds"], data["stateful"])
+            if segmented is not None and segmented.key == data["key"]:
                 layers = self._recent.get((data["weights"], data["key"]))
                 if layers is None:
                     layers = data["layers"]
@@ -80,24 +95,22 @@ class LayerSource:
                         layers = None
                 if layers is not None:
                     layers = self.model.ops.asarray3f(layers)
-                return reading, layers
-        return read_doc(doc, settings), None
+                return segmented, layers
+        return segment_doc(doc, settings), None
 
-    def compute(self, readings: list[Reading], *, cached: bool) -> list[Floats3d]:
-        """RETURNS (list[Floats3d]): Layers, from the cache or for the cache."""
-        ops = self.model.ops
+    def compute(self, docs: list[SegmentedDoc], *, cached: bool) -> list[Floats3d]:
+        """Compute the layers of docs. If cached, take them from the cache, and put the
+        missing ones into it."""
         if not cached:
-            return [to_array(ops, t) for t in read_layers(self.model, readings)]
+            return predict_layers(self.model, docs)
         cache = self._get_cache()
-        keys = [reading.key for reading in readings]
+        keys = [doc.key for doc in docs]
         found: dict[bytes, Any] = {key: cache.get(key) for key in keys}
-        missing = {
-            key: reading for key, reading in zip(keys, readings) if found[key] is None
-        }
-        tensors = read_layers(self.model, list(missing.values()))
-        for key, tensor in zip(missing, tensors):
-            found[key] = to_array(ops, tensor)
-            cache.put(key, found[key])
+        missing = {key: doc for key, doc in zip(keys, docs) if found[key] is None}
+        computed = predict_layers(self.model, list(missing.values()))
+        for key, layers in zip(missing, computed):
+            found[key] = layers
+            cache.put(key, layers)
         return [found[key] for key in keys]
 
     def _get_cache(self) -> LayerCache:

@@ -9,10 +9,10 @@ from ..layers.mix import NAME, get_mix
 
 
 def find_mixes(nlp: Language) -> Iterator[tuple[str, list[float], float]]:
-    """Find every mix of a pipeline.
+    """Find all ElmoMix layers in a pipeline.
 
-    YIELDS: The name of the task, its s_j and its gamma; a component with ELMo in two
-        places has two.
+    YIELDS: A name, the s_j and gamma. The name is that of the component, with "(input)"
+        or "(output)" after it in a Tok2VecWithElmo, which may have a mix at both.
     """
     for name, pipe in nlp.components:
         model = getattr(pipe, "model", None)

@@ -15,7 +15,7 @@ import spacy
 import srsly
 from helpers.comparing import PAIR, command, overrides, save_data
 from helpers.pipelines import TEXTS, get_bilm, make_docs, run_spacy, save_bilm
-from helpers.tasks import count_reads
+from helpers.tasks import count_encoded_docs
 from spacy.tokens import DocBin
 from spacy.util import dot_to_object, load_config, load_model_from_config
 
@@ -284,11 +284,11 @@ def test_another_order_in_one_process_gives_the_same(compared, data, here, tmp_p
 
 
 def test_layers_are_computed_once(data, here, tmp_path, monkeypatch):
-    reads = count_reads(monkeypatch)
+    encoded = count_encoded_docs(monkeypatch)
     before = []
 
     def train_run(**arguments):
-        before.append(sum(reads))
+        before.append(sum(encoded))
         return original(**arguments)
 
     original = JOBS["train"]
@@ -296,13 +296,13 @@ def test_layers_are_computed_once(data, here, tmp_path, monkeypatch):
     monkeypatch.setitem(JOBS, "speed", lambda **arguments: [1.0])
     wanted = {"variants": ["mix-1"], "seeds": [0, 1], "shares": [1.0], "keep": "all"}
     compare(data, tmp_path, wanted)
-    assert before == [5, 5] and sum(reads) == 5  # the different docs of all corpora
+    assert before == [5, 5] and sum(encoded) == 5  # the different docs of all corpora
     assert len(list(tmp_path.glob("models/*"))) == 2
 
 
 def test_layers_are_the_same_for_any_number_of_processes(data, tmp_path, monkeypatch):
     monkeypatch.setattr(jobs, "BATCH", 2)
-    reads = count_reads(monkeypatch)
+    encoded = count_encoded_docs(monkeypatch)
     layers = []
     for n_parts in (1, 2, 3):
         given = {
@@ -319,12 +319,12 @@ def test_layers_are_the_same_for_any_number_of_processes(data, tmp_path, monkeyp
             jobs.compute_layers(text, k, n_parts) for k in reversed(range(n_parts))
         ]
         assert sum(parts) == sum(len(doc) for doc in make_docs())
-        assert sum(reads) == 5
-        reads.clear()
+        assert sum(encoded) == 5
+        encoded.clear()
         elmo = load_model_from_config(config.interpolate()).get_pipe("elmo")
         outputs = elmo.predict(make_docs())
         layers.append(np.concatenate([output.layers for output in outputs]))
-        assert reads == []  # all from the cache
+        assert encoded == []  # all from the cache
     for other in layers[1:]:
         np.testing.assert_array_equal(layers[0], other)
 

@@ -12,7 +12,6 @@ from spacy.util import fix_random_seed
 from thinc.api import Adam
 
 import spacy_elmo.layers.elmo_model
-import spacy_elmo.layers.shim
 from spacy_elmo.bilm import BiLM, BiLMConfig, BytesConfig, LSTMConfig
 
 # word, lemma, tag, head, dependency, entity; the head counts within the doc
@@ -238,19 +237,18 @@ def mixes_of(nlp, name):
     return [node for node in nlp.get_pipe(name).model.walk() if node.name == "elmo-mix"]
 
 
-def count_reads(monkeypatch):
-    """RETURNS (list[int]): Grows with each reading of a biLM by its number of docs."""
+def count_encoded_docs(monkeypatch):
+    """Return a list to which each call of a biLM, with or without gradients, appends
+    its number of docs."""
     numbers = []
-    for module, name in (
-        (spacy_elmo.layers.elmo_model, "read_docs"),
-        (spacy_elmo.layers.shim, "read_docs_with_gradient"),
-    ):
+    module = spacy_elmo.layers.elmo_model
+    for name in ("encode_docs", "encode_docs_with_gradients"):
         original = getattr(module, name)
 
-        def counting(bilm, readings, *args, original=original):
-            if readings:
-                numbers.append(len(readings))
-            return original(bilm, readings, *args)
+        def counting(bilm, docs, *args, original=original):
+            if docs:
+                numbers.append(len(docs))
+            return original(bilm, docs, *args)
 
         monkeypatch.setattr(module, name, counting)
     return numbers

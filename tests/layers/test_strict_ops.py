@@ -14,11 +14,17 @@ from helpers.strict_ops import TRANSFERS
 from spacy.tokens import Doc
 from thinc.api import Adam, use_ops
 
-from spacy_elmo.layers.elmo_model import ElmoModel, get_shim, read_layers, read_vectors
-from spacy_elmo.layers.encode_docs import read_docs_with_gradient
+from spacy_elmo.layers import elmo_model
+from spacy_elmo.layers.elmo_model import (
+    ElmoModel,
+    begin_layers,
+    get_shim,
+    predict_layers,
+    predict_vectors,
+)
 from spacy_elmo.layers.mix import ElmoMix, get_mix
-from spacy_elmo.layers.segments import read_doc
-from spacy_elmo.layers.settings import Settings
+from spacy_elmo.layers.segments import segment_doc
+from spacy_elmo.layers.settings import EncodingSettings
 from spacy_elmo.layers.types import Layers
 from spacy_elmo.pipeline.hand_over import HandOver
 
@@ -128,21 +134,24 @@ def test_transfers_belong_to_the_code_that_wants_them(device):
 
 @pytest.mark.filterwarnings("ignore:Accessing the data pointer of Fake")
 @pytest.mark.parametrize("stateful", [False, True])
-def test_reading_docs_never_waits(bilm, stateful):
-    settings = Settings(stateful=stateful, window=2, overlap=1, frozen=False)
-    model = ElmoModel(bilm, settings)
+def test_encoding_docs_never_waits(bilm, stateful, monkeypatch):
+    settings = EncodingSettings(stateful=stateful, window=2, overlap=1)
+    model = ElmoModel(bilm, settings, frozen=False)
     lm = get_shim(model).bilm
     nlp = spacy.blank("en")
-    # Short: an operation on nothing costs half a millisecond.
-    readings = [read_doc(nlp(text), settings) for text in ("a  b c", "", " ")]
+    # Short docs, because each operation on a fake tensor takes half a millisecond.
+    docs = [segment_doc(nlp(text), settings) for text in ("a  b c", "", " ")]
+    # Fake tensors cannot become arrays.
+    monkeypatch.setattr(elmo_model, "to_array", lambda ops, tensor: tensor.detach())
+    monkeypatch.setattr(elmo_model, "to_tensor", lambda array, device: array)
     with fake_cuda() as gpu:
         lm.to(gpu.device)
         with gpu.never_waits():
-            found, kept = read_vectors(model, readings, [0.5, 0, 0.5], keep_layers=True)
-            layers = read_layers(model, readings)
-            outputs = read_docs_with_gradient(lm, readings, settings)
-            torch.autograd.backward(outputs, [torch.ones_like(x) for x in outputs])
-        tensors = [*found, *kept, *layers, *outputs, lm.weight.grad]
+            found, kept = predict_vectors(model, docs, [0.5, 0, 0.5], keep_layers=True)
+            layers = predict_layers(model, docs)
+            outputs, backprop = begin_layers(model, docs)
+            backprop([torch.ones_like(output) for output in outputs.data])
+        tensors = [*found, *kept, *layers, *outputs.data, lm.weight.grad]
         assert {tensor.device for tensor in tensors} == {gpu.device}
 
 
@@ -200,7 +209,7 @@ def test_component(device, bilm, store_layers, store_dtype, more):
         {"mix": [0.0, 0.5, 0.5], "frozen": False},
     ],
 )
-def test_readings(device, bilm, settings):
+def test_encoding_settings(device, bilm, settings):
     nlp = make_nlp(bilm, **settings)
     nlp.initialize()
     with device.transfers():

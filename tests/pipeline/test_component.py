@@ -289,7 +289,7 @@ def test_a_component_can_be_pickled(make_nlp, used):
     other = pickle.loads(pickle.dumps(nlp.get_pipe("elmo")))
     doc = other(nlp.make_doc(TEXT))
     assert_close(doc.tensor, nlp(TEXT).tensor)
-    assert "not kept" in refusal(lambda: doc._.elmo.layers)
+    assert "not stored" in refusal(lambda: doc._.elmo.layers)
     assert other.name == "elmo"
     assert other.get_error_handler() is ignore
 

@@ -108,7 +108,7 @@ def test_layers_need_not_be_kept(nlp, make_nlp, dtype, cache):
     assert_close(doc[2]._.elmo, expected.tensor[2])
     assert repr(doc._.elmo) == "<ELMo of 12 tokens: vectors>"
     for look in (lambda: doc._.elmo.layers, lambda: doc[0]._.elmo_layers):
-        with pytest.raises(ValueError, match="layers.* not kept; set store_layers"):
+        with pytest.raises(ValueError, match="layers.* not stored; set store_layers"):
             look()
 
 
@@ -182,22 +182,22 @@ def merge_and_split(doc):
 
 
 @pytest.mark.parametrize("retokenize,n", [(merge, 11), (split, 13)])
-def test_retokenised_docs_are_refused(nlp, retokenize, n):
+def test_retokenized_docs_are_refused(nlp, retokenize, n):
     doc = nlp(TEXT)
     retokenize(doc)
     for token in (0, -1):
         assert_refused(
-            doc, "retokenised", f"{n} tokens", "12", "run the component", token=token
+            doc, "retokenized", f"{n} tokens", "12", "run the component", token=token
         )
     assert_same(nlp(doc), nlp(Doc(nlp.vocab, words=[token.text for token in doc])))
 
 
-def test_retokenised_docs_are_refused_also_with_as_many_tokens(nlp):
+def test_retokenized_docs_are_refused_also_with_as_many_tokens(nlp):
     doc = nlp(TEXT)
     expected = doc[-1]._.elmo
     merge_and_split(doc)
     assert len(doc) == 12
-    assert_refused(doc, "retokenised", token=3)
+    assert_refused(doc, "retokenized", token=3)
     assert_close(doc[-1]._.elmo, expected)  # nothing has moved here
 
 

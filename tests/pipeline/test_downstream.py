@@ -13,7 +13,7 @@ from helpers.tasks import (
     ENCODERS,
     GOLD,
     bilm_of,
-    count_reads,
+    count_encoded_docs,
     elmo_alone,
     make_examples,
     make_nlp,
@@ -40,8 +40,8 @@ def bilm(tmp_path_factory):
 
 
 @pytest.fixture
-def reads(monkeypatch):
-    return count_reads(monkeypatch)
+def encoded(monkeypatch):
+    return count_encoded_docs(monkeypatch)
 
 
 def learn(nlp, examples, names, learn_rate=0.02):
@@ -270,9 +270,9 @@ def test_copies_read_docs_as_the_original_does(bilm):
     doc = nlp("birds sang . anna cheered .")
     other = Doc(nlp.vocab, words=[t.text for t in doc])
     other[3].is_sent_start = True
-    expected, _ = elmo.listen([other], False)
+    expected, _ = elmo.provide_layers([other], False)
     for made in (pickle.loads(pickle.dumps(elmo)), copy.deepcopy(elmo)):
-        layers, _ = made.listen([other], False)
+        layers, _ = made.provide_layers([other], False)
         np.testing.assert_array_equal(layers.data[0], expected.data[0])
 
 
@@ -314,15 +314,15 @@ def update_like_a_loop(nlp, batches, optimizer):
 
 
 @pytest.mark.parametrize("update", [update_like_spacy_train, update_like_a_loop])
-def test_fine_tuning_reads_each_batch_once(bilm, reads, update):
+def test_fine_tuning_reads_each_batch_once(bilm, encoded, update):
     tasks = {"tagger": with_elmo("both"), "parser": with_elmo(), "ner": elmo_alone()}
     nlp, examples = make_nlp(bilm, tasks, frozen=False)
     before = weights_of(nlp)
-    reads.clear()
+    encoded.clear()
     optimizer = Adam(0.01)
     for _ in range(3):
         update(nlp, [examples], optimizer)
-    assert reads == [3, 3, 3]
+    assert encoded == [3, 3, 3]
     assert all((before[key] != w).any() for key, w in weights_of(nlp).items())
     after = weights_of(nlp)
     learn(nlp, examples, tasks)

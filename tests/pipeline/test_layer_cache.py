@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import spacy
 from helpers.tasks import (
-    count_reads,
+    count_encoded_docs,
     elmo_alone,
     make_examples,
     make_nlp,
@@ -33,8 +33,8 @@ def bilm(tmp_path_factory):
 
 
 @pytest.fixture
-def reads(monkeypatch):
-    return count_reads(monkeypatch)
+def encoded(monkeypatch):
+    return count_encoded_docs(monkeypatch)
 
 
 @pytest.fixture
@@ -179,17 +179,17 @@ def test_a_lost_file_is_no_loss(tmp_path, suffix):
 TASKS = {"tagger": with_elmo("both"), "senter": elmo_alone()}
 
 
-def run(bilm, reads=None, *, n_epochs=3, memory_mb=None, **config):
+def run(bilm, encoded=None, *, n_epochs=3, memory_mb=None, **config):
     """Train for some epochs, a doc at a time: what the biLM gives for one is the same
     to the last bit only in the same batch. RETURNS: The pipeline and what came of it.
 
-    reads: Is emptied when training begins.
+    encoded: Is emptied when training begins.
     """
     nlp, examples = make_nlp(bilm, TASKS, **config)
     if memory_mb is not None:
         nlp.get_pipe("elmo").storage.cache_memory_mb = memory_mb
-    if reads is not None:
-        reads.clear()
+    if encoded is not None:
+        encoded.clear()
     optimizer = Adam(0.02)
     results = []
     for _ in range(n_epochs):
@@ -217,50 +217,50 @@ def expected(bilm):
     ],
 )
 def test_training_gives_the_same_and_reads_once(
-    bilm, expected, reads, caches, config, n_on_disk
+    bilm, expected, encoded, caches, config, n_on_disk
 ):
-    _, results = run(bilm, reads, **config)
-    assert reads == [1, 1, 1, 1]  # the last is of the prediction at the end
+    _, results = run(bilm, encoded, **config)
+    assert encoded == [1, 1, 1, 1]  # the last is of the prediction at the end
     assert results == expected
     assert [cache.n_on_disk for cache in caches] == [n_on_disk]
 
 
-def test_always_is_for_predictions_too(bilm, expected, reads):
-    nlp, results = run(bilm, reads, cache_layers="always")
-    assert reads == []  # after initialize
+def test_always_is_for_predictions_too(bilm, expected, encoded):
+    nlp, results = run(bilm, encoded, cache_layers="always")
+    assert encoded == []  # after initialize
     for found, losses in zip(results[:9], expected):
         assert found == pytest.approx(losses, rel=1e-4)
     assert results[-1] == expected[-1]
     nlp("something else")
     nlp("something else")
-    assert reads == [1]
+    assert encoded == [1]
 
 
-def test_without_a_cache_every_epoch_reads(bilm, expected, reads, caches):
-    _, results = run(bilm, reads, cache_layers="none")
-    assert reads == [1] * 10
+def test_without_a_cache_every_epoch_reads(bilm, expected, encoded, caches):
+    _, results = run(bilm, encoded, cache_layers="none")
+    assert encoded == [1] * 10
     assert caches == []
     assert results == expected
 
 
 @pytest.mark.parametrize("cache_layers", ["training", "always"])
-def test_a_bilm_that_learns_is_not_cached(bilm, reads, caches, cache_layers):
-    run(bilm, reads, frozen=False, cache_layers=cache_layers)
-    assert reads == [1] * 10
+def test_a_bilm_that_learns_is_not_cached(bilm, encoded, caches, cache_layers):
+    run(bilm, encoded, frozen=False, cache_layers=cache_layers)
+    assert encoded == [1] * 10
     assert caches == []
 
 
-def test_components_that_predict_in_training_use_the_cache(bilm, reads):
+def test_components_that_predict_in_training_use_the_cache(bilm, encoded):
     nlp, examples = make_nlp(bilm, TASKS)
-    reads.clear()
+    encoded.clear()
     for _ in range(3):
         nlp.update(examples, annotates=["elmo", "tagger"])
-    assert reads == [3]
+    assert encoded == [3]
     nlp(examples[0].text)
-    assert reads == [3, 1]
+    assert encoded == [3, 1]
 
 
-def test_a_full_disk_costs_one_warning(bilm, expected, reads, monkeypatch):
+def test_a_full_disk_costs_one_warning(bilm, expected, encoded, monkeypatch):
     class Full:
         name = "nowhere"
 
@@ -273,10 +273,10 @@ def test_a_full_disk_costs_one_warning(bilm, expected, reads, monkeypatch):
     monkeypatch.setattr(LayerCache, "_open", lambda self: (Full(), Full()))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        _, results = run(bilm, reads, cache_memory_mb=0)
+        _, results = run(bilm, encoded, cache_memory_mb=0)
     (message,) = (str(warning.message) for warning in caught)
     assert message.startswith("elmo: the layer cache cannot be written ([Errno 28]")
-    assert reads == [1] * 10
+    assert encoded == [1] * 10
     assert results == expected
 
 
@@ -284,39 +284,39 @@ def test_a_full_disk_costs_one_warning(bilm, expected, reads, monkeypatch):
 
 
 def test_a_folder_serves_later_pipelines_of_the_same_weights(
-    bilm, expected, reads, tmp_path
+    bilm, expected, encoded, tmp_path
 ):
     folder = {"cache_folder": str(tmp_path / "new" / "cache")}
     nlp, _ = run(bilm, n_epochs=1, **folder)
-    _, results = run(bilm, reads, **folder)
-    assert reads == [1]  # the prediction at the end
+    _, results = run(bilm, encoded, **folder)
+    assert encoded == [1]  # the prediction at the end
     assert results == expected
     # Through a saved pipeline they are still the same weights.
     nlp.to_disk(tmp_path / "pipeline")
     loaded = spacy.load(tmp_path / "pipeline")
-    reads.clear()
+    encoded.clear()
     loaded.update(make_examples(loaded), sgd=Adam(0.01))
-    assert reads == []
+    assert encoded == []
     # Others are others, though the folder is the same.
     other = save_tiny(tmp_path / "other", seed=1)
     other_expected = run(other, cache_layers="none")[1]
-    assert run(other, reads, **folder)[1] == other_expected != expected
-    assert reads == [1, 1, 1, 1]
+    assert run(other, encoded, **folder)[1] == other_expected != expected
+    assert encoded == [1, 1, 1, 1]
 
 
-def test_a_folder_serves_later_processes(bilm, reads, tmp_path):
+def test_a_folder_serves_later_processes(bilm, encoded, tmp_path):
     code = f"""
 import sys
 sys.path.insert(0, {str(Path(__file__).parents[1])!r})
-from helpers.tasks import count_reads, elmo_alone, make_nlp
+from helpers.tasks import count_encoded_docs, elmo_alone, make_nlp
 config = {{"cache_folder": {str(tmp_path)!r}}}
 nlp, examples = make_nlp({bilm!r}, {{"tagger": elmo_alone()}}, **config)
 nlp.update(examples)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    run(bilm, reads, cache_folder=str(tmp_path))
-    assert reads == [1]
+    run(bilm, encoded, cache_folder=str(tmp_path))
+    assert encoded == [1]
 
 
 @pytest.mark.parametrize("damage", ["negative length", "layers cut", "layers of zeros"])
@@ -328,7 +328,7 @@ def test_training_survives_a_damaged_folder(bilm, expected, tmp_path, damage):
     assert run(bilm, cache_folder=str(tmp_path))[1] == expected
 
 
-def test_other_segments_are_other_entries(bilm, reads, tmp_path):
+def test_other_segments_are_other_entries(bilm, encoded, tmp_path):
     """One folder for pipelines that read the same words in different ways."""
     words = "green birds sang loudly many people listened".split()
     ways = [
@@ -351,12 +351,12 @@ def test_other_segments_are_other_entries(bilm, reads, tmp_path):
             doc = Doc(nlp.vocab, words=words)
             for token in doc:
                 token.is_sent_start = token.i in starts
-            reads.clear()
+            encoded.clear()
             elmo = nlp.get_pipe("elmo")
             elmo.update([Example(doc, doc.copy())])
-            given, _ = elmo.listen([doc], is_train=True)
+            given, _ = elmo.provide_layers([doc], is_train=True)
             vectors.append(given.data[0])
         assert np.array_equal(*vectors)
-        assert reads == ([] if number == len(ways) - 1 else [1])
+        assert encoded == ([] if number == len(ways) - 1 else [1])
         results.append(vectors[0])
     assert len({array.tobytes() for array in results}) == len(ways) - 1
