@@ -94,10 +94,10 @@ class AllenNLP:
     def embed(self, sentences: Sentences, batch: int) -> Vectors:
         """Character ids, biLM and the copy to numpy: words in, arrays out."""
         with torch.inference_mode():
-            return embed_sorted(sentences, batch, self._compute)
+            return embed_sorted(sentences, batch, self.embed_batch)
 
-    def _compute(self, sentences: Sentences) -> Vectors:
-        """The layers of one batch without the boundary words."""
+    def embed_batch(self, sentences: Sentences) -> Vectors:
+        """Compute the layers of one batch, without the boundary words."""
         ids = self.elmo.batch_to_ids(sentences)  # (batch, longest, 50)
         activations = self.bilm(ids)["activations"]
         layers = [layer.numpy() for layer in activations]  # (batch, longest + 2, width)

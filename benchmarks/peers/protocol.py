@@ -39,6 +39,13 @@ class System(Protocol):
         batch (int): Sentences per call; 0 hands all of them over in one call.
         """
 
+    def embed_batch(self, sentences: Sentences) -> Vectors:
+        """Compute the vectors of one batch, its rows in the order given.
+
+        A program that carries LSTM states continues each row from the state in which
+        the same row of the previous batch ended.
+        """
+
 
 def peak_megabytes() -> float:
     """The most memory this process ever held.
@@ -130,4 +137,15 @@ def serve_system(system: System) -> None:
     def save(count: int, path: str) -> None:
         np.savez(path, *system.embed(sentences[:count], 0))
 
-    serve({"load": load, "prepare": system.prepare, "embed": embed, "save": save})
+    def save_batch(start: int, count: int, path: str) -> None:
+        np.savez(path, *system.embed_batch(sentences[start : start + count]))
+
+    serve(
+        {
+            "load": load,
+            "prepare": system.prepare,
+            "embed": embed,
+            "save": save,
+            "save_batch": save_batch,
+        }
+    )

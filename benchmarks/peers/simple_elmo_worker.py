@@ -43,10 +43,10 @@ class SimpleElmo:
     def embed(self, sentences: Sentences, batch: int) -> Vectors:
         """Batch by batch, so that no array for the whole text has to be filled."""
         with self.session.graph.as_default():
-            return embed_sorted(sentences, batch, self._compute)
+            return embed_sorted(sentences, batch, self.embed_batch)
 
-    def _compute(self, sentences: Sentences) -> Vectors:
-        """The layers of one batch, cut to the sentences' own lengths."""
+    def embed_batch(self, sentences: Sentences) -> Vectors:
+        """Compute the layers of one batch, without padding."""
         padded = self.model.get_elmo_vectors(
             sentences, warmup=False, layers="all", session=self.session
         )  # (batch, layers, longest, width) float64
