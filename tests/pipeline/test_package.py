@@ -2,13 +2,12 @@
 
 import json
 import os
-import site
-import venv
 
 import numpy as np
 import pytest
 import spacy
 import srsly
+from helpers.environments import install_wheel, make_environment
 from helpers.pipelines import (
     TEXTS,
     elmo,
@@ -48,21 +47,6 @@ def trained(tmp_path_factory):
 # In an environment of its own
 
 
-def new_environment(folder):
-    """RETURNS (Path): The Python of a virtual environment that sees what is installed
-    here, without another copy of it."""
-    venv.create(folder)
-    python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
-    get_paths = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    own = run_python("-c", get_paths, python=python).strip()
-    lines = [
-        f"import site; site.addsitedir({path!r})" for path in site.getsitepackages()
-    ]
-    with open(os.path.join(own, "here.pth"), "w", encoding="utf-8") as file:
-        file.write("\n".join(lines))
-    return python
-
-
 LOAD = f"""
 import json, spacy
 docs = list(spacy.load("en_tiny").pipe({TEXTS!r}))
@@ -77,9 +61,8 @@ def test_package_is_all_that_another_environment_needs(trained, tmp_path):
     ours = [name for name in meta["requirements"] if name.startswith("spacy-elmo")]
     assert len(ours) == 1 and f">={__version__}" in ours[0]
 
-    python = new_environment(tmp_path / "env")
-    install = ["install", "--no-deps", "--no-index", wheel]
-    run_python("-m", "pip", "--python", python, *install)
+    python = make_environment(tmp_path / "env", with_project=True)
+    install_wheel(python, wheel)
     empty = tmp_path / "empty"
     empty.mkdir()
     found = json.loads(run_python("-c", LOAD, python=python, cwd=empty))

@@ -1,0 +1,115 @@
+"""Build the sdist and the wheel, and use them with the source folder gone."""
+
+import fnmatch
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from helpers.environments import install_wheel, make_environment
+from helpers.pages import ROOT
+
+pytestmark = pytest.mark.slow
+
+# At the top of the source but not a part of it: made by tools and by project.yml.
+MADE = [
+    ".git",
+    ".venv*",
+    "venv",
+    "*.egg-info",
+    ".*_cache",
+    ".hypothesis",
+    "build",
+    "dist",
+]
+MADE += ["corpus", "training", "metrics", "packages"]
+BUILD = """
+import sys
+from setuptools import build_meta
+getattr(build_meta, sys.argv[1])(sys.argv[2])
+"""
+# A PYTHONPATH could lead back to the source.
+CLEAN = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+
+def ignore(folder, names):
+    """Choose what copytree leaves out."""
+    if Path(folder) != ROOT:
+        return {"__pycache__"}
+    return {name for pattern in MADE for name in fnmatch.filter(names, pattern)}
+
+
+def run(*args, cwd, python=sys.executable):
+    done = subprocess.run(
+        [python, *map(str, args)],
+        cwd=cwd,
+        env={**CLEAN, "OMP_NUM_THREADS": "1", "PYTHONIOENCODING": "utf-8"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Return a folder with the unpacked sdist and the wheel that was built from it."""
+    folder = tmp_path_factory.mktemp("distributions")
+    shutil.copytree(ROOT, folder / "source", ignore=ignore)
+    run("-c", BUILD, "build_sdist", folder, cwd=folder / "source")
+    shutil.rmtree(folder / "source")
+    (sdist,) = folder.glob("*.tar.gz")
+    with tarfile.open(sdist) as file:
+        file.extractall(folder)
+    (folder / sdist.name.removesuffix(".tar.gz")).rename(folder / "sdist")
+    run("-c", BUILD, "build_wheel", folder, cwd=folder / "sdist")
+    return folder
+
+
+def list_files(folder):
+    return {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_sdist_has_every_file_of_the_repository(built):
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, encoding="utf-8"
+    )
+    if listed.returncode:
+        pytest.skip("not a git repository")
+    tracked = {name for name in listed.stdout.split("\0") if (ROOT / name).is_file()}
+    assert tracked - list_files(built / "sdist") == set()
+
+
+def test_tests_run_from_the_sdist(built):
+    quick = ["tests/text", "tests/gold", "tests/repository/test_packaging.py"]
+    pytest_options = ["-q", "-p", "no:cacheprovider", "-m", "not slow"]
+    run("-m", "pytest", *pytest_options, "--collect-only", cwd=built / "sdist")
+    out = run("-m", "pytest", *pytest_options, *quick, cwd=built / "sdist")
+    assert " passed" in out
+
+
+def test_wheel_has_all_files_of_the_package_and_nothing_else(built):
+    (wheel,) = built.glob("*.whl")
+    names = {name for name in zipfile.ZipFile(wheel).namelist() if name[-1] != "/"}
+    ours = {name for name in names if not name.split("/")[0].endswith(".dist-info")}
+    package = list_files(built / "sdist" / "spacy_elmo")
+    package = {name for name in package if "__pycache__" not in name}
+    assert ours == {f"spacy_elmo/{name}" for name in package}
+
+
+def test_wheel_works_in_an_empty_environment_without_the_source(built, tmp_path):
+    shutil.copytree(
+        built / "sdist" / "tests" / "helpers", tmp_path / "tests" / "helpers"
+    )
+    (wheel,) = built.glob("*.whl")
+    python = make_environment(tmp_path / "env", with_project=False)
+    install_wheel(python, wheel)
+    check = ["-m", "helpers.check_installed", tmp_path / "output"]
+    out = run(*check, cwd=tmp_path / "tests", python=python)
+    used = Path(out.strip().split("\n")[-1])
+    assert (tmp_path / "env").resolve() in used.resolve().parents
