@@ -18,7 +18,7 @@ from spacy.training import Example
 from spacy.util import fix_random_seed, minibatch
 
 from spacy_elmo.gold.conllu import read_conllu
-from spacy_elmo.gold.conversion import Reading
+from spacy_elmo.gold.conversion import Conversion
 
 ASSETS = Path(__file__).parents[1] / "assets"
 TOKENIZER = {"nlp": {"tokenizer": {"@tokenizers": "spacy.Tokenizer.v1"}}}
@@ -75,7 +75,7 @@ def main() -> None:
 
 def read_examples(nlp: Language, treebank: Path, part: str) -> list[Example]:
     (path,) = treebank.glob(f"*{part}*.conllu")
-    docs = list(read_conllu(path, Reading(nlp)))
+    docs = list(read_conllu(path, Conversion(nlp)))
     return [Example(nlp.make_doc(doc.text), doc) for doc in docs]
 
 

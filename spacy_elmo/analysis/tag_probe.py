@@ -21,7 +21,7 @@ from .layer_vectors import (
 )
 from .linear_classifier import fit
 from .static_vectors import static_vectors
-from .tagged_sentences import Tagged
+from .tagged_sentences import TaggedSentence
 
 
 class Tokens:
@@ -31,7 +31,7 @@ class Tokens:
     """
 
     def __init__(
-        self, bilm: BiLM, sentences: Iterable[Tagged], folder: Path, tell: Tell
+        self, bilm: BiLM, sentences: Iterable[TaggedSentence], folder: Path, tell: Tell
     ) -> None:
         self.folder = folder
         self.width = bilm.config.width
@@ -74,8 +74,8 @@ def _static(vocab: Vocab, tokens: Tokens) -> np.ndarray:
 
 def probe_tags(
     bilm: BiLM,
-    train: Iterable[Tagged],
-    dev: Iterable[Tagged],
+    train: Iterable[TaggedSentence],
+    dev: Iterable[TaggedSentence],
     *,
     attrs: Sequence[str] = ("pos",),
     static: Vocab | None = None,

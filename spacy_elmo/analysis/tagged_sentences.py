@@ -1,4 +1,4 @@
-"""Sentences with tags, from CoNLL-U or .spacy files."""
+"""Read sentences with tags from CoNLL-U or .spacy files."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -7,101 +7,67 @@ from typing import NamedTuple
 
 import spacy
 from spacy.pipeline import Sentencizer
-from spacy.tokens import Doc, DocBin, Token
+from spacy.tokens import Token
 
-COLUMNS = {"pos": 3, "tag": 4, "morph": 5}  # of CoNLL-U
+from ..gold.conllu import FEATS, FORM, ID, UPOS, XPOS, read_conllu_rows
+from ..text.doc_files import load_docs
+
+COLUMNS = {"pos": UPOS, "tag": XPOS, "morph": FEATS}  # of CoNLL-U
 ATTRS = tuple(COLUMNS)
-N_COLUMNS = 10
 
 
-class Tagged(NamedTuple):
-    """A sentence: its words and, by attribute, the tag of each, "" where it has none.
-    In morphology, "_" is a word without features."""
+class TaggedSentence(NamedTuple):
+    """The words of a sentence and, for each attribute, the tag of each word.
+
+    A tag is "" where the data has none. The morph of a word without features is "_".
+    """
 
     words: list[str]
     tags: dict[str, list[str]]
 
 
-def read_tagged(path: Path, limit: int | None = None) -> Iterator[Tagged]:
-    """limit (int | None): Of sentences."""
+def read_tagged(path: Path, limit: int | None = None) -> Iterator[TaggedSentence]:
+    """Read at most `limit` sentences of a CoNLL-U or .spacy file."""
     if not path.is_file():
         raise ValueError(f"{path}: no such file; expected a CoNLL-U or .spacy file")
     read = _read_spacy if path.suffix == ".spacy" else _read_conllu
     return islice(read(path), limit)
 
 
-def _read_conllu(path: Path) -> Iterator[Tagged]:
-    rows: list[list[str]] = []
-    with path.open(encoding="utf-8-sig") as file:
-        try:
-            for number, line in enumerate(file, 1):
-                line = line.rstrip("\n")
-                if line.startswith("#"):
-                    continue
-                if not line.strip():
-                    yield from _sentence(rows)
-                    rows = []
-                    continue
-                columns = line.split("\t")
-                if len(columns) != N_COLUMNS:
-                    raise ValueError(
-                        f"{path}: found {len(columns)} columns in line {number}; "
-                        f"expected CoNLL-U, with {N_COLUMNS} parted by tabs"
-                    )
-                # 3-4 is a word of several tokens, 3.1 one that is not in the text.
-                if columns[0].isdigit():
-                    rows.append(columns)
-        except UnicodeDecodeError:
-            raise ValueError(f"{path}: found no UTF-8; expected CoNLL-U") from None
-    yield from _sentence(rows)
-
-
-def _sentence(rows: list[list[str]]) -> Iterator[Tagged]:
-    if rows:
+def _read_conllu(path: Path) -> Iterator[TaggedSentence]:
+    for rows in read_conllu_rows(path):
+        # Skip multiword tokens (3-4) and empty nodes (3.1).
+        words = [columns for _, columns in rows if columns[ID].isdecimal()]
         tags = {
             attr: [
-                "" if row[column] == "_" and attr != "morph" else row[column]
-                for row in rows
+                "" if columns[number] == "_" and attr != "morph" else columns[number]
+                for columns in words
             ]
-            for attr, column in COLUMNS.items()
+            for attr, number in COLUMNS.items()
         }
-        yield Tagged([row[1] for row in rows], tags)
+        if words:
+            yield TaggedSentence([columns[FORM] for columns in words], tags)
 
 
-def _read_spacy(path: Path) -> Iterator[Tagged]:
+def _read_spacy(path: Path) -> Iterator[TaggedSentence]:
     sentencizer = Sentencizer()
-    for doc in _read_docs(path):
+    for doc in load_docs(path, spacy.blank("xx").vocab):
         attrs = [attr for attr in ATTRS if doc.has_annotation(attr.upper())]
         if not doc.has_annotation("SENT_START"):
             doc = sentencizer(doc)
         for sentence in doc.sents:
             tokens = [token for token in sentence if not token.is_space]
+            tags = {
+                attr: [
+                    _get_tag(token, attr) if attr in attrs else "" for token in tokens
+                ]
+                for attr in ATTRS
+            }
             if tokens:
-                words = [token.text for token in tokens]
-                yield Tagged(
-                    words,
-                    {
-                        attr: [
-                            _tag(token, attr) if attr in attrs else ""
-                            for token in tokens
-                        ]
-                        for attr in ATTRS
-                    },
-                )
+                yield TaggedSentence([token.text for token in tokens], tags)
 
 
-def _read_docs(path: Path) -> Iterator[Doc]:
-    try:
-        docs = DocBin().from_disk(path)
-        yield from docs.get_docs(spacy.blank("xx").vocab)
-    except Exception as error:  # of zlib, msgpack, numpy, ...
-        reason = str(error).strip().split("\n")[0] or type(error).__name__
-        raise ValueError(
-            f"{path}: cannot be read as a .spacy file ({reason})"
-        ) from None
-
-
-def _tag(token: Token, attr: str) -> str:
+def _get_tag(token: Token, attr: str) -> str:
     if attr == "morph":
         return str(token.morph) or "_"
     return token.pos_ if attr == "pos" else token.tag_

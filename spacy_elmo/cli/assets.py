@@ -5,7 +5,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from . import app
-from .pretrain import OVERRIDES
+from .common_options import OVERRIDES
 
 
 @app.command("assets", context_settings=OVERRIDES)

@@ -1,9 +1,14 @@
-"""What commands that read a text with a biLM begin with."""
+"""Arguments and options that several commands share, and what is done with them.
 
+Nothing heavy is imported here before one of the functions is called.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from typer import Option
+from typer import Argument, Option
 from wasabi import msg
 
 if TYPE_CHECKING:
@@ -11,53 +16,119 @@ if TYPE_CHECKING:
     from ..text.tokenizers import Tokenization
 
 
+def underscores_to_spaces(title: str | None) -> str | None:
+    """Replace underscores in a title without spaces. A title in a project.yml cannot
+    have spaces, because they cannot be quoted on every system."""
+    return title if title is None or " " in title else title.replace("_", " ")
+
+
+BILM_HELP = (
+    "The biLM: a folder or an HDF5 file in any supported format, or the name of a "
+    "bundled biLM, such as en_elmo_sm"
+)
+SOURCE = Argument(..., help=BILM_HELP)
+TEXT = Argument(
+    ...,
+    help="The text: a .txt, .jsonl or .spacy file, a folder of such files, or a "
+    "pattern such as 'texts/*.txt'",
+)
 TOKENIZED = Option(
-    False, "--tokenized", help="A sentence a line, words parted by spaces"
+    False,
+    "--tokenized",
+    help="The text is tokenized already: one sentence per line, words separated by "
+    "spaces",
 )
 LANG = Option(
-    None, "--lang", help="Whose tokenizer; by default, what the biLM was trained on"
+    None,
+    "--lang",
+    help="The language whose tokenizer is used, such as en. [default: the language "
+    "that the biLM was trained on]",
 )
 TOKENIZER = Option(
-    None, "--tokenizer", help="A registered tokenizer, such as spacy.Tokenizer.v1"
+    None,
+    "--tokenizer",
+    help="A tokenizer registered with spaCy, such as spacy.Tokenizer.v1. [default: the "
+    "one that the biLM was trained with]",
 )
-GPU_ID = Option(-1, "--gpu-id", "-g", help="A GPU; -1 for the CPU")
+STATIC = Option(
+    None,
+    "--static",
+    help="A pipeline with word vectors, such as en_core_web_md, to compare with",
+)
+TITLE = Option(
+    None,
+    "--title",
+    callback=underscores_to_spaces,
+    help="The title of the results in a report. My_title is shown as My title. "
+    "[default: the names of the biLM and the data]",
+)
+OUTPUT_FOLDER = Option(..., "--output", "-o", help="The folder to write to")
+OUTPUT_JSON = Option(
+    None,
+    "--output",
+    "-o",
+    help="Also write the results to this JSON file, for `spacy elmo report`",
+)
+GPU_ID = Option(-1, "--gpu-id", "-g", help="The number of the GPU to use; -1: the CPU")
+
+# Settings of a command that takes any further options, such as --training.seed 1.
+OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
-def load_on(gpu_id: int, source: Path) -> "BiLM":
-    """RETURNS (BiLM): On a GPU, or for -1 on the CPU."""
+@contextmanager
+def exit_on_error() -> Iterator[None]:
+    """Print the message of an error that the user can do something about, and exit with
+    code 1."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        msg.fail(str(error), exits=1)
+
+
+def say(text: str) -> None:
+    """Print a line at once, even if the output is a file or a pipe."""
+    print(text, flush=True)
+
+
+def load_on_device(source: Path, gpu_id: int) -> "BiLM":
+    """Load a biLM onto a GPU, or onto the CPU if gpu_id is -1."""
     from ..bilm.formats.sources import load_bilm
 
-    return load_bilm(source, device=device_of(gpu_id))
+    return load_bilm(source, device=get_device(gpu_id))
 
 
-def device_of(gpu_id: int) -> str:
-    """RETURNS (str): What torch calls it, or one sentence if it is not there."""
+def get_device(gpu_id: int) -> str:
+    """Return torch's name of a device. Raise ValueError if it does not exist."""
     import torch
 
     if gpu_id < 0:
         return "cpu"
     if not torch.cuda.is_available():
-        raise ValueError("--gpu-id was given and torch finds no GPU; leave it out")
+        raise ValueError(
+            f"found --gpu-id {gpu_id}, but torch sees no GPU; expected no --gpu-id, or "
+            "a machine with a GPU"
+        )
     n_gpus = torch.cuda.device_count()
     if gpu_id >= n_gpus:
         raise ValueError(
-            f"GPU {gpu_id} was asked for and torch finds {n_gpus}; expected a number "
+            f"found --gpu-id {gpu_id}, but torch sees {n_gpus} GPUs; expected a number "
             "below that, and under torchrun no more processes than GPUs"
         )
     return f"cuda:{gpu_id}"
 
 
-def tokenization_for(
+def get_tokenization(
     bilm: "BiLM", lang: str | None, tokenizer: str | None, tokenized: bool
 ) -> "Tokenization":
-    """Return the given tokenization, or that of the text the biLM was trained on."""
+    """Return the tokenization that the options ask for. Whatever they leave open is as
+    in the text that the biLM was trained on."""
     from ..text.tokenizers import Tokenization
 
-    known = bilm.config.training
-    same = lang in (None, known.get("lang"))
+    training = bilm.config.training
+    is_same_lang = lang in (None, training.get("lang"))
     tokenization = Tokenization(
-        lang or known.get("lang") or "xx",
-        tokenizer or (known.get("tokenizer") if same else None),
+        lang or training.get("lang") or "xx",
+        tokenizer or (training.get("tokenizer") if is_same_lang else None),
         tokenized,
     )
     return tokenization.or_rules(msg.info)

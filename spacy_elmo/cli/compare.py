@@ -7,9 +7,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from . import app
-from .common_options import GPU_ID
-from .pretrain import OVERRIDES, say
-from .titles import TITLE
+from .common_options import GPU_ID, OVERRIDES, TITLE, say
 
 ValueT = TypeVar("ValueT")
 
@@ -52,10 +50,10 @@ def compare_cli(
     from ..compare.comparison import Comparison
     from ..compare.options import Options
     from ..compare.plan import Pair
-    from .common_options import device_of
+    from .common_options import get_device
 
     try:
-        device_of(gpu_id)
+        get_device(gpu_id)
         options = Options(
             title=title or "",
             variants=None if variants is None else split(variants, "variants", str),

@@ -28,13 +28,13 @@ def embed_cli(
     from ..embedding.embed_file import check_target, dump
     from ..pretrain.corpus import tell_troubles
     from ..text.sentences import read_sentences
-    from .common_options import load_on, tokenization_for
+    from .common_options import get_tokenization, load_on_device
 
     troubles: Counter[str] = Counter()
     try:
         check_target(out)
-        bilm = load_on(gpu_id, source)
-        tokenization = tokenization_for(bilm, lang, tokenizer, tokenized)
+        bilm = load_on_device(source, gpu_id)
+        tokenization = get_tokenization(bilm, lang, tokenizer, tokenized)
         sentences = read_sentences([text], tokenization, troubles)
         with tqdm(unit=" sentences", disable=None, leave=False) as bar:
             n_sentences = dump(

@@ -28,11 +28,11 @@ def evaluate_cli(
 
     from ..bilm.errors import SourceError
     from ..pretrain.measure import measure
-    from .common_options import load_on, tokenization_for
+    from .common_options import get_tokenization, load_on_device
 
     try:
-        bilm = load_on(gpu_id, source)
-        tokenization = tokenization_for(bilm, lang, tokenizer, tokenized)
+        bilm = load_on_device(source, gpu_id)
+        tokenization = get_tokenization(bilm, lang, tokenizer, tokenized)
         result = measure(
             bilm, texts, tokenization, carry=stream, n_process=n_process, tell=msg.warn
         )

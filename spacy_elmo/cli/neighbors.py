@@ -6,8 +6,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from . import app
-from .common_options import GPU_ID, LANG, TOKENIZED, TOKENIZER
-from .titles import TITLE
+from .common_options import GPU_ID, LANG, TITLE, TOKENIZED, TOKENIZER
 
 CONTEXT = 10  # words printed on either side
 
@@ -78,7 +77,7 @@ def neighbors_cli(
     from ..analysis.token_index import build_index, index_key, open_index
     from ..bilm.errors import SourceError
     from ..results import write_json
-    from .common_options import load_on, tokenization_for
+    from .common_options import get_tokenization, load_on_device
 
     try:
         marked = [] if query_file is None else read_queries(query_file)
@@ -92,9 +91,9 @@ def neighbors_cli(
                 )
         if approximate:
             need_usearch()
-        bilm = load_on(gpu_id, source)
+        bilm = load_on_device(source, gpu_id)
         layers = choose_layers(layer_names(bilm), layer)
-        tokenization = tokenization_for(bilm, lang, tokenizer, tokenized)
+        tokenization = get_tokenization(bilm, lang, tokenizer, tokenized)
         nlp = tokenization.load()
         places: list[int | None] = [*positions] or [None] * len(queries)
         asked = [

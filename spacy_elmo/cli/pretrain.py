@@ -5,9 +5,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from . import app
-from .common_options import GPU_ID
-
-OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
+from .common_options import GPU_ID, OVERRIDES, say
 
 STOPPED = 130  # what a shell says of Ctrl-C: who runs this must not take it for done
 
@@ -34,10 +32,10 @@ def pretrain_cli(
     from ..pretrain.pretrain_config import load_config
     from ..pretrain.ranks import choose_gpu
     from ..pretrain.run import pretrain
-    from .common_options import device_of
+    from .common_options import get_device
 
     try:
-        device = device_of(choose_gpu(gpu_id, os.environ))
+        device = get_device(choose_gpu(gpu_id, os.environ))
         config = load_config(config_path, parse_config_overrides(ctx.args))
         finished = pretrain(config, output, device=device, resume=resume, say=say)
     except (SourceError, ValueError, OSError) as error:
@@ -47,7 +45,3 @@ def pretrain_cli(
         raise typer.Exit(STOPPED) from None
     if not finished:
         raise typer.Exit(STOPPED)
-
-
-def say(text: str) -> None:
-    print(text, flush=True)

@@ -6,8 +6,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from . import app
-from .common_options import GPU_ID
-from .titles import TITLE
+from .common_options import GPU_ID, TITLE
 
 if TYPE_CHECKING:
     from spacy.vocab import Vocab
@@ -67,14 +66,14 @@ def probe_cli(
     from ..analysis.static_vectors import load_static
     from ..bilm.errors import SourceError
     from ..results import write_json
-    from .common_options import load_on
+    from .common_options import load_on_device
 
     if dev is not None and (str(dev) == "-" or dev == train):
         dev = None
     if task is Task.auto:
         task = Task.senses if train.suffix == ".xml" else Task.tags
     try:
-        bilm = load_on(gpu_id, source)
+        bilm = load_on_device(source, gpu_id)
         vocab = None if static is None else load_static(static)
         with tqdm(unit=" tokens", disable=None, leave=False) as bar:
             if task is Task.tags:

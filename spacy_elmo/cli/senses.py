@@ -5,8 +5,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from . import app
-from .common_options import GPU_ID, LANG, TOKENIZER
-from .titles import TITLE
+from .common_options import GPU_ID, LANG, TITLE, TOKENIZER
 
 
 @app.command("senses")
@@ -31,12 +30,12 @@ def senses_cli(
     from ..analysis.sense_map import map_senses, read_occurrences
     from ..bilm.errors import SourceError
     from ..results import write_json
-    from .common_options import load_on, tokenization_for
+    from .common_options import get_tokenization, load_on_device
 
     try:
         occurrences = read_occurrences(path)
-        bilm = load_on(gpu_id, source)
-        tokenization = tokenization_for(bilm, lang, tokenizer, False)
+        bilm = load_on_device(source, gpu_id)
+        tokenization = get_tokenization(bilm, lang, tokenizer, False)
         found = map_senses(bilm, tokenization.load(), occurrences)
         if output is not None:
             head = {

@@ -1,1 +1,1 @@
-"""Gold data of the usual kinds to .spacy files: a module for each kind."""
+"""Convert gold data to .spacy files: one module per file format."""

@@ -1,6 +1,9 @@
-"""CoNLL-U, by spaCy's own converter. Checked before it, since it takes heads in a
-circle for a tree, and put right where it would misread: a lemma or tag that is missing,
-a range of words that do not spell what is written."""
+"""Read CoNLL-U files, as rows or as docs.
+
+Docs are made by spaCy's own converter. It accepts heads that form a cycle, and it
+misreads missing lemmas and tags, and multiword tokens such as "don't". So the rows are
+checked and corrected first.
+"""
 
 import re
 from collections.abc import Iterator
@@ -9,122 +12,150 @@ from pathlib import Path
 from spacy.tokens import Doc
 from spacy.training.converters.conllu_to_docs import conllu_sentence_to_doc
 
-from .conversion import DataError, Reading, read_blocks
+from .conversion import Conversion
+from .line_files import DataError, read_blocks
 
 N_COLUMNS = 10
 ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC = range(N_COLUMNS)
-ENTITY = r"^((?:name|NE)=)([BILU])-(.+)$"  # its groups are those spaCy looks for
+ENTITY = r"^((?:name|NE)=)([BILU])-(.+)$"  # spaCy's converter expects these groups
 FEATURES = re.compile(r"_|[^=|]+=[^=|]+(\|[^=|]+=[^=|]+)*")
-Row = list[str]
+
+Row = tuple[int, list[str]]  # the number of a line, and its columns
 
 
-def read_conllu(path: Path, reading: Reading) -> Iterator[Doc]:
-    """YIELDS (Doc): A sentence. Entities are read from MISC, NE=B-LABEL and so on; they
-    are unset if the file has none."""
-    blocks = [
-        [(number, line) for number, line in block if not line.startswith("#")]
-        for block in read_blocks(path)
-    ]
+def read_conllu_rows(path: Path) -> Iterator[list[Row]]:
+    """Read the rows of one sentence after the other, without comment lines.
+
+    IDs such as 3-4 (a multiword token) and 3.1 (an empty node) are included.
+    """
+    for block in read_blocks(path):
+        lines = [(number, line) for number, line in block if not line.startswith("#")]
+        if lines:
+            yield [
+                (number, _split_columns(path, number, line)) for number, line in lines
+            ]
+
+
+def _split_columns(path: Path, number: int, line: str) -> list[str]:
+    columns = line.split("\t")
+    if len(columns) != N_COLUMNS:
+        problem = (
+            f"found {len(columns)} columns; expected CoNLL-U, which has {N_COLUMNS} "
+            "separated by tabs"
+        )
+        raise DataError(path, number, problem)
+    if not re.fullmatch(r"\d+([-.]\d+)?", columns[ID]):
+        raise DataError(path, number, f"found ID '{columns[ID]}'; expected a number")
+    return columns
+
+
+def read_conllu(path: Path, conversion: Conversion) -> Iterator[Doc]:
+    """Read each sentence as a doc.
+
+    Entities are taken from MISC, as NE=B-LABEL and so on. They are left unset if the
+    whole file has none.
+    """
+    sentences = list(read_conllu_rows(path))
     has_entities = any(
-        re.search(r"[\t|](name|NE)=", line) for block in blocks for _, line in block
+        re.search(r"(^|\|)(name|NE)=", columns[MISC])
+        for rows in sentences
+        for _, columns in rows
     )
-    for block in blocks:
-        if not block:
-            continue  # comments alone
-        rows = _read_rows(path, block)
-        merged = sum("-" in row[ID] for row in rows)
-        if merged:
-            note = "words stand for several that spell them otherwise, and were merged"
-            reading.notes[note] += merged
+    for rows in sentences:
+        lines = _correct_rows(path, rows)
+        n_merged = sum("-" in columns[ID] for columns in lines)
+        if n_merged:
+            change = "multiword tokens differ from their words, which were merged"
+            conversion.changes[change] += n_merged
         try:
             doc = conllu_sentence_to_doc(
-                reading.nlp.vocab,
-                ["\t".join(row) for row in rows],
+                conversion.nlp.vocab,
+                ["\t".join(columns) for columns in lines],
                 ENTITY,
                 merge_subtokens=True,
                 set_ents=has_entities,
             )
         except (ValueError, KeyError) as error:
             reason = str(error).split("\n")[0]
-            what = f"spaCy cannot read this sentence: {reason}"
-            raise DataError(path, block[0][0], what) from None
+            problem = f"spaCy cannot convert this sentence: {reason}"
+            raise DataError(path, rows[0][0], problem) from None
         if has_entities:
-            reading.set_entities(doc, doc.ents)
+            conversion.set_entities(doc, doc.ents)
         yield doc
 
 
-def _read_rows(path: Path, block: list[tuple[int, str]]) -> list[Row]:
-    """A sentence as spaCy's converter should see it."""
-    rows = [_read_columns(path, number, line) for number, line in block]
-    words = [row for row in rows if row[ID].isdecimal()]
-    numbers = [n for (n, _), row in zip(block, rows) if row[ID].isdecimal()]
-    _check_tree(path, block[0][0], numbers, words)
+def _correct_rows(path: Path, rows: list[Row]) -> list[list[str]]:
+    """Check a sentence, and return its columns in a form that spaCy's converter
+    understands."""
+    for number, columns in rows:
+        _correct_columns(path, number, columns)
+    words = [(number, columns) for number, columns in rows if columns[ID].isdecimal()]
+    _check_tree(path, rows[0][0], words)
     kept = []
-    for (number, _), row in zip(block, rows):
-        if "-" not in row[ID]:
-            kept.append(row)
+    for number, columns in rows:
+        if "-" not in columns[ID]:
+            kept.append(columns)
             continue
-        first, last = map(int, row[ID].split("-"))
+        first, last = map(int, columns[ID].split("-"))
         if not 0 < first <= last <= len(words):
-            raise DataError(path, number, f"found no words for the range {row[ID]}")
-        parts = words[first - 1 : last]
-        if "".join(part[FORM] for part in parts) != row[FORM]:
-            kept.append(row)
+            problem = f"found the range {columns[ID]}; expected IDs of this sentence"
+            raise DataError(path, number, problem)
+        parts = [columns for _, columns in words[first - 1 : last]]
+        if "".join(part[FORM] for part in parts) != columns[FORM]:
+            kept.append(columns)
             continue
-        # Such as "don't", which tokenizers part as well: the words stay, and have the
-        # spaces of what is written.
+        # Tokenizers also split tokens such as "don't", so keep the words "do" and
+        # "n't", without a space between them, and drop the row of the whole token.
         for part in parts:
-            part[MISC] = _with_no_space(part[MISC])
-        if "SpaceAfter=No" not in row[MISC].split("|"):
-            parts[-1][MISC] = _without(parts[-1][MISC], "SpaceAfter=No")
+            part[MISC] = _add_no_space(part[MISC])
+        if "SpaceAfter=No" not in columns[MISC].split("|"):
+            parts[-1][MISC] = _remove(parts[-1][MISC], "SpaceAfter=No")
     return kept
 
 
-def _read_columns(path: Path, number: int, line: str) -> Row:
-    row = line.split("\t")
-    if len(row) != N_COLUMNS:
-        what = f"found {len(row)} columns, expected {N_COLUMNS} parted by tabs"
-        raise DataError(path, number, what)
-    if not re.fullmatch(r"\d+([-.]\d+)?", row[ID]):
-        raise DataError(path, number, f"found ID '{row[ID]}', expected a number")
-    if not FEATURES.fullmatch(row[FEATS]):
-        what = f"found FEATS '{row[FEATS]}', expected Name=Value|Name=Value or _"
-        raise DataError(path, number, what)
-    # An underscore is what is missing, unless it is the word.
-    if row[LEMMA] == "_" and row[FORM] != "_":
-        row[LEMMA] = ""
-    if row[UPOS] == row[XPOS] == "_":
-        row[XPOS] = ""
-    if row[DEPREL] == "_":
-        row[DEPREL] = ""
-    # In this, spaCy would see SpaceAfter=No.
-    row[MISC] = _without(row[MISC], "CorrectSpaceAfter=No")
-    return row
+def _correct_columns(path: Path, number: int, columns: list[str]) -> None:
+    if not FEATURES.fullmatch(columns[FEATS]):
+        problem = f"found FEATS '{columns[FEATS]}'; expected Name=Value|Name=Value or _"
+        raise DataError(path, number, problem)
+    # An underscore means that a value is missing, unless the word itself is one.
+    if columns[LEMMA] == "_" and columns[FORM] != "_":
+        columns[LEMMA] = ""
+    if columns[UPOS] == columns[XPOS] == "_":
+        columns[XPOS] = ""
+    if columns[DEPREL] == "_":
+        columns[DEPREL] = ""
+    # spaCy searches for "SpaceAfter=No" anywhere in the column and would find it here.
+    columns[MISC] = _remove(columns[MISC], "CorrectSpaceAfter=No")
 
 
-def _check_tree(path: Path, start: int, numbers: list[int], words: list[Row]) -> None:
-    """start (int): The line on which the sentence begins.
-    numbers (list[int]): Those of its words."""
-    for i, (number, row) in enumerate(zip(numbers, words), start=1):
-        if int(row[ID]) != i:
-            raise DataError(path, number, f"found ID {row[ID]}, expected {i}")
-        if not row[HEAD].isdecimal() or int(row[HEAD]) > len(words):
-            what = f"found HEAD '{row[HEAD]}', expected a number up to {len(words)}"
-            raise DataError(path, number, what)
-    heads = [int(row[HEAD]) for row in words]
+def _check_tree(path: Path, start: int, words: list[Row]) -> None:
+    """Raise DataError unless the words form a tree.
+
+    start (int): The line on which the sentence begins.
+    """
+    for i, (number, columns) in enumerate(words, start=1):
+        if int(columns[ID]) != i:
+            raise DataError(path, number, f"found ID {columns[ID]}; expected {i}")
+        if not columns[HEAD].isdecimal() or int(columns[HEAD]) > len(words):
+            problem = (
+                f"found HEAD '{columns[HEAD]}'; expected a number up to {len(words)}"
+            )
+            raise DataError(path, number, problem)
+    heads = [int(columns[HEAD]) for _, columns in words]
     if heads.count(0) != 1:
-        what = f"found {heads.count(0)} words with HEAD 0, expected one in a sentence"
-        raise DataError(path, start, what)
-    for number, place in zip(numbers, range(1, len(heads) + 1)):
+        problem = f"found {heads.count(0)} words with HEAD 0; expected one per sentence"
+        raise DataError(path, start, problem)
+    for i, (number, _) in enumerate(words, start=1):
         for _ in heads:
-            place = heads[place - 1] if place else 0
-        if place:
-            raise DataError(path, number, "the heads from here on go in a circle")
+            i = heads[i - 1] if i else 0
+        if i:
+            problem = "found heads that form a cycle from here on; expected a tree"
+            raise DataError(path, number, problem)
 
 
-def _without(misc: str, item: str) -> str:
+def _remove(misc: str, item: str) -> str:
     return "|".join(x for x in misc.split("|") if x != item) or "_"
 
 
-def _with_no_space(misc: str) -> str:
+def _add_no_space(misc: str) -> str:
     return "SpaceAfter=No" if misc == "_" else f"{misc}|SpaceAfter=No"

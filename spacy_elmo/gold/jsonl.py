@@ -1,4 +1,5 @@
-"""A text a line, as JSON, with entities as spans of characters, or categories."""
+"""Read JSONL files: one text per line, with entities as character offsets, or with
+categories."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,106 +10,112 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.util import get_words_and_spaces
 
-from .conversion import DataError, Reading, read_lines
+from .conversion import Conversion
+from .line_files import DataError, read_lines
 
-SPANS = ("spans", "entities", "ents")
+SPAN_KEYS = ("spans", "entities", "ents")
 Record = dict[str, Any]
 
 
-def read_jsonl(path: Path, reading: Reading) -> Iterator[Doc]:
-    """{"text", "spans": [[start, end, label]]}, where a span may also be {"start",
-    "end", "label"}; {"text", "cats": {label: value}}; {"text", "label"}. Spans
-    that are null count as not there.
+def read_jsonl(path: Path, conversion: Conversion) -> Iterator[Doc]:
+    """Read each text as a doc. A line is one of:
 
-    YIELDS (Doc): A text.
+    {"text": ..., "spans": [[start, end, label], ...]}; a span may also be written as
+        {"start": ..., "end": ..., "label": ...}, and null means that there are none
+    {"text": ..., "cats": {label: value from 0 to 1, ...}}
+    {"text": ..., "label": ...}
     """
-    for number, line in enumerate(read_lines(path), start=1):
+    for number, line in read_lines(path):
         if line.strip():
             try:
-                yield _make_doc(_read_record(line), reading)
+                yield _make_doc(_parse_record(line), conversion)
             except ValueError as error:
                 raise DataError(path, number, f"{error}") from None
 
 
-def _read_record(line: str) -> Record:
+def _parse_record(line: str) -> Record:
     try:
         record = srsly.json_loads(line)
     except ValueError:
         raise ValueError("this is not JSON") from None
     if not isinstance(record, dict) or not isinstance(record.get("text"), str):
-        raise ValueError('found no text, expected {"text": ...}')
+        raise ValueError('found no text; expected {"text": ...}')
     if not record["text"].strip():
-        raise ValueError("found an empty text")
-    for key in SPANS:
+        raise ValueError("found an empty text; expected words")
+    for key in SPAN_KEYS:
         if key in record and record[key] is None:
             del record[key]
-    if not {*SPANS, "cats", "label"} & set(record):
+    if not {*SPAN_KEYS, "cats", "label"} & set(record):
         raise ValueError(
-            f'found {sorted(record)}, expected "spans", "cats" or "label" with the text'
+            f"found {sorted(record)}; expected "
+            '"spans", "cats" or "label" beside the text'
         )
     return record
 
 
-def _make_doc(record: Record, reading: Reading) -> Doc:
-    doc = _tokenize(reading.nlp, record["text"])
-    for key in SPANS:
+def _make_doc(record: Record, conversion: Conversion) -> Doc:
+    doc = _tokenize(conversion.nlp, record["text"])
+    for key in SPAN_KEYS:
         if key in record:
             items = record[key]
             if not isinstance(items, list):
-                raise ValueError(f"found {key} {items!r}, expected a list of spans")
-            spans = [_make_span(doc, item, reading) for item in items]
-            reading.set_entities(doc, spans)
+                raise ValueError(f"found {key} {items!r}; expected a list of spans")
+            spans = [_make_span(doc, item, conversion) for item in items]
+            conversion.set_entities(doc, spans)
             break
     if "cats" in record:
         cats = record["cats"]
-        if not isinstance(cats, dict) or not all(map(_is_share, cats.values())):
-            raise ValueError(f'found cats {cats}, expected {{"label": 0 to 1, ...}}')
+        if not isinstance(cats, dict) or not all(map(_is_from_0_to_1, cats.values())):
+            raise ValueError(
+                f'found cats {cats}; expected {{"label": value from 0 to 1, ...}}'
+            )
         doc.cats = {label: float(value) for label, value in cats.items()}
     elif "label" in record:
         label = record["label"]
         if not isinstance(label, (str, int)) or label == "":
-            raise ValueError(f"found the label {label!r}, expected a word or a number")
+            raise ValueError(f"found the label {label!r}; expected a word or a number")
         doc.cats = {str(label): 1.0}
-        reading.labels.add(str(label))
+        conversion.labels.add(str(label))
     return doc
 
 
-def _is_share(value: Any) -> bool:
+def _is_from_0_to_1(value: Any) -> bool:
     return isinstance(value, (int, float)) and 0 <= value <= 1
 
 
 def _tokenize(nlp: Language, text: str) -> Doc:
-    """Words and spaces only: a tokenizer may add tags of its own, which are not gold,
-    and may drop spaces, which would shift the spans."""
-    made = nlp.make_doc(text)
-    words = [token.text for token in made]
-    spaces = [bool(token.whitespace_) for token in made]
-    if made.text != text:
+    """Return a doc with words and spaces only. Some tokenizers also set tags, which are
+    not gold, and some drop spaces, which would shift the character offsets."""
+    tokenized = nlp.make_doc(text)
+    words = [token.text for token in tokenized]
+    spaces = [bool(token.whitespace_) for token in tokenized]
+    if tokenized.text != text:
         words, spaces = get_words_and_spaces(words, text)
     return Doc(nlp.vocab, words=words, spaces=spaces)
 
 
-def _make_span(doc: Doc, item: Any, reading: Reading) -> Span:
-    start, end, label = _read_span(item)
+def _make_span(doc: Doc, item: Any, conversion: Conversion) -> Span:
+    start, end, label = _parse_span(item)
     text = doc.text
     if not 0 <= start < end <= len(text) or not text[start:end].strip():
-        raise ValueError(f"found the span {item}, which has no word in this text")
-    # Spaces at its ends are no part of a name.
+        raise ValueError(f"found the span {item}, which contains no word of this text")
+    # Leave out spaces at both ends.
     start = end - len(text[start:end].lstrip())
     end = start + len(text[start:end].rstrip())
     span = doc.char_span(start, end, label=label, alignment_mode="expand")
     assert span is not None
     if span.start_char != start or span.end_char != end:
-        reading.notes["entities ended inside of a token and were widened to it"] += 1
+        change = "entities began or ended inside a token and were extended to all of it"
+        conversion.changes[change] += 1
     return span
 
 
-def _read_span(item: Any) -> tuple[int, int, str]:
+def _parse_span(item: Any) -> tuple[int, int, str]:
     values: list[Any] = (
         [item.get(key) for key in ("start", "end", "label")]
         if isinstance(item, dict)
         else item
     )
     if not isinstance(values, list) or [type(x) for x in values] != [int, int, str]:
-        raise ValueError(f"found the span {item}, expected [start, end, label]")
+        raise ValueError(f"found the span {item}; expected [start, end, label]")
     return values[0], values[1], values[2]

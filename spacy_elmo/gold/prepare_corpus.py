@@ -1,4 +1,4 @@
-"""Gold data in, what `spacy train` reads out."""
+"""Write the .spacy files that `spacy train` needs from gold data of any format."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -6,17 +6,25 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 
-from .conversion import DataError, Reading, load_language
-from .splits import NAMES, Parts, format_of
+from ..text.doc_files import save_docs
+from ..text.tokenizers import load_language_or_rules
+from .conversion import Conversion
+from .gold_formats import get_format
+from .line_files import DataError
+from .splits import PATTERNS, Splits
 
-SHARE = 10  # of so many documents one is for development, if there are no others
+DEV_EVERY = 10  # without a dev file, every tenth doc of the training data is for dev
 
 
 class Counts(NamedTuple):
-    """What a part has. sentences is None if nothing says where they begin; labels are
-    those of entities and the categories that hold."""
+    """The sizes of a split.
+
+    sentences (int | None): None if the docs do not say where sentences begin.
+    labels (Counter[str]): Labels of entities, and categories with a value of at least
+        0.5.
+    """
 
     docs: int
     sentences: int | None
@@ -27,109 +35,113 @@ class Counts(NamedTuple):
 
 
 class Prepared(NamedTuple):
+    """The sizes of each split that was written, and notes for the user about what was
+    changed in the data."""
+
     counts: dict[str, Counts]
     notes: list[str]
 
 
-def prepare(
-    parts: Parts,
+def prepare_corpus(
+    splits: Splits,
     output: Path,
     *,
     lang: str = "xx",
-    sentences: int | None = None,
+    group_size: int | None = None,
     limit: int | None = None,
     spans_key: str | None = None,
 ) -> Prepared:
-    """Write output/train.spacy, dev.spacy and, if there are such files, test.spacy.
+    """Write output/train.spacy, dev.spacy and, if there are test files, test.spacy.
 
-    parts (Parts): Files by "train", "dev", "test".
-    sentences (int | None): How many make a doc; by default, what suits the format.
-    limit (int | None): How many sentences, or texts, are read for training.
-    spans_key (str | None): Where entities are stored as spans as well.
-    RETURNS (Prepared): What was read, and sentences on what was changed.
+    splits (Splits): The files of "train", "dev" and "test".
+    lang (str): The language whose tokenizer splits raw texts.
+    group_size (int | None): How many sentences are joined to one doc; by default, as
+        the format suggests.
+    limit (int | None): Read at most this many sentences or texts for training.
+    spans_key (str | None): Also store entities in doc.spans[spans_key].
     """
-    if not parts.get("train"):
+    if not splits.get("train"):
         raise ValueError(
             "found no file to train on; expected one with 'train' in its name, or "
             "--train FILE"
         )
-    nlp, note = load_language(lang)
-    reading = Reading(nlp, spans_key)
+    notes: list[str] = []
+    is_raw = any(get_format(path).is_raw for paths in splits.values() for path in paths)
+    say = notes.append if is_raw else lambda note: None
+    conversion = Conversion(load_language_or_rules(lang, say), spans_key)
     docs = {
-        part: _read_part(
-            parts[part], reading, sentences, limit if part == "train" else None
+        split: _read_files(
+            splits[split], conversion, group_size, limit if split == "train" else None
         )
-        for part in NAMES
-        if part in parts
+        for split in PATTERNS
+        if split in splits
     }
-    notes = []
-    if note is not None and any(
-        format_of(path).raw for paths in parts.values() for path in paths
-    ):
-        notes.append(note)
-    notes += [f"{count:,} {what}" for what, count in reading.notes.items()]
+    notes += [f"{count:,} {change}" for change, count in conversion.changes.items()]
     if "dev" not in docs:
-        docs["train"], docs["dev"] = _split(docs["train"], parts["train"][0])
+        docs["train"], docs["dev"] = _split_off_dev(docs["train"], splits["train"][0])
         notes.append(
-            f"there is nothing for development: {len(docs['dev']):,} of the documents, "
-            f"every {SHARE}th, were taken from those to train on"
+            f"there are no dev files: {len(docs['dev']):,} of the docs, every "
+            f"{DEV_EVERY}th, were moved from train to dev"
         )
-    for some in docs.values():
-        for doc in some:
-            for label in sorted(reading.labels):
-                doc.cats.setdefault(label, 0.0)
+    for doc in (doc for some in docs.values() for doc in some):
+        for label in sorted(conversion.labels):
+            doc.cats.setdefault(label, 0.0)
     output.mkdir(parents=True, exist_ok=True)
-    (output / "test.spacy").unlink(missing_ok=True)  # it may be of other data
-    for part, some in docs.items():
-        DocBin(docs=some, store_user_data=True).to_disk(output / f"{part}.spacy")
-    return Prepared({part: count(some) for part, some in docs.items()}, notes)
+    # A test file from an earlier call may belong to other data.
+    (output / "test.spacy").unlink(missing_ok=True)
+    for split, some in docs.items():
+        save_docs(some, output / f"{split}.spacy")
+    return Prepared({split: count(some) for split, some in docs.items()}, notes)
 
 
-def _read_part(
-    paths: list[Path], reading: Reading, sentences: int | None, limit: int | None
+def _read_files(
+    paths: list[Path],
+    conversion: Conversion,
+    group_size: int | None,
+    limit: int | None,
 ) -> list[Doc]:
     docs: list[Doc] = []
     n_read = 0
     for path in paths:
-        format_ = format_of(path)
+        format_ = get_format(path)
         left = None if limit is None else limit - n_read
-        items = list(islice(format_.read(path, reading), left))
+        items = list(islice(format_.read(path, conversion), left))
         if not items and left != 0:
-            raise DataError(path, None, "found nothing in this file")
+            raise DataError(path, None, "found no gold data; expected some")
         n_read += len(items)
-        if format_.sentences is None:
+        if format_.group_size is None:
             docs.extend(items)
         else:
-            docs.extend(_group(items, sentences or format_.sentences))
+            docs.extend(_join_groups(items, group_size or format_.group_size))
     return docs
 
 
-def _group(docs: list[Doc], size: int) -> Iterator[Doc]:
+def _join_groups(docs: list[Doc], size: int) -> Iterator[Doc]:
     for start in range(0, len(docs), size):
         yield Doc.from_docs(docs[start : start + size])
 
 
-def _split(docs: list[Doc], path: Path) -> tuple[list[Doc], list[Doc]]:
+def _split_off_dev(docs: list[Doc], path: Path) -> tuple[list[Doc], list[Doc]]:
     if len(docs) < 2:
-        what = (
-            "a single document cannot be parted into train and dev; give more, or "
-            "--dev FILE, or fewer --sentences to a document"
+        problem = (
+            "found a single doc, which cannot be split into train and dev; expected "
+            "more data, --dev FILE, or a smaller number of --sentences per doc"
         )
-        raise DataError(path, None, what)
-    dev = docs[SHARE - 1 :: SHARE] or docs[-1:]
+        raise DataError(path, None, problem)
+    dev = docs[DEV_EVERY - 1 :: DEV_EVERY] or docs[-1:]
     chosen = {id(doc) for doc in dev}
     return [doc for doc in docs if id(doc) not in chosen], dev
 
 
 def count(docs: list[Doc]) -> Counts:
-    known = all(doc.has_annotation("SENT_START") for doc in docs)
+    has_sentences = all(doc.has_annotation("SENT_START") for doc in docs)
     labels: Counter[str] = Counter()
     for doc in docs:
         labels.update(ent.label_ for ent in doc.ents)
         labels.update(label for label, value in doc.cats.items() if value >= 0.5)
     return Counts(
         docs=len(docs),
-        sentences=sum(len(list(doc.sents)) for doc in docs) if known else None,
+        sentences=sum(len(list(doc.sents)) for doc in docs) if has_sentences else None,
         words=sum(not token.is_space for doc in docs for token in doc),
         tags=Counter(token.tag_ for doc in docs for token in doc if token.tag),
         entities=sum(len(doc.ents) for doc in docs),

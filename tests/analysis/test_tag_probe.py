@@ -19,7 +19,7 @@ from spacy.tokens import Doc, DocBin
 from spacy_elmo.analysis import layer_vectors
 from spacy_elmo.analysis import linear_classifier as linear
 from spacy_elmo.analysis.tag_probe import Tokens, _layer, _mix, probe_tags
-from spacy_elmo.analysis.tagged_sentences import Tagged, read_tagged
+from spacy_elmo.analysis.tagged_sentences import TaggedSentence, read_tagged
 
 refusal = partial(refused, "probe")
 
@@ -108,7 +108,7 @@ def test_conllu(tmp_path, encoding):
     path = tmp_path / "a.conllu"
     path.write_text(CONLLU, encoding)
     first, second = read_tagged(path)
-    assert first == Tagged(
+    assert first == TaggedSentence(
         ["do", "n't"],
         {
             "pos": ["AUX", "PART"],
@@ -157,7 +157,9 @@ def test_spacy_files_without_sentences_and_tags(tmp_path):
 def tagged(sentences, tag):
     """tag: From a sentence and a place in it, or for all of them."""
     return [
-        Tagged(words, {"pos": [tag(words, place) for place in range(len(words))]})
+        TaggedSentence(
+            words, {"pos": [tag(words, place) for place in range(len(words))]}
+        )
         for words in sentences
     ]
 
@@ -203,13 +205,17 @@ def test_what_context_tells_is_above_layer_0(quick):
 
 
 def test_most_frequent_tag_and_its_counts(quick):
-    train = [Tagged(["a", "a", "a", "b", "c"], {"pos": ["X", "Y", "Y", "X", ""]})]
-    train += [Tagged(["d", "e"], {"pos": ["Y", "Y"]})]
-    dev = [Tagged(["a", "b", "c", "new", "a"], {"pos": ["Y", "X", "Y", "Y", ""]})]
+    train = [
+        TaggedSentence(["a", "a", "a", "b", "c"], {"pos": ["X", "Y", "Y", "X", ""]})
+    ]
+    train += [TaggedSentence(["d", "e"], {"pos": ["Y", "Y"]})]
+    dev = [
+        TaggedSentence(["a", "b", "c", "new", "a"], {"pos": ["Y", "X", "Y", "Y", ""]})
+    ]
     [result] = probe_tags(make_bilm(), train, dev)
     assert result["train"] == 6 and result["dev"] == 4
     assert rows_of(result)["most frequent tag"] == 1  # "c" and "new" by the majority
-    dev = [Tagged(["a", "b", "d"], {"pos": ["other"] * 3})]
+    dev = [TaggedSentence(["a", "b", "d"], {"pos": ["other"] * 3})]
     [result] = probe_tags(make_bilm(), train, dev)
     assert set(rows_of(result).values()) == {0}  # no way to know
 
@@ -298,14 +304,14 @@ def test_tags_that_cannot_be_probed(source, files, tmp_path):
     assert "no such file or folder" in refusal(tmp_path / "nowhere", train, dev)
     bad = tmp_path / "bad.conllu"
     bad.write_text("1\tword\n")
-    assert "found 2 columns in line 1" in refusal(source, bad, dev)
+    assert "bad.conllu:1: found 2 columns" in refusal(source, bad, dev)
     bad.write_text("\n".join(line.replace("\tOdd=0", "\tOdd=1") for line in dev.open()))
     said = "found 'Odd=1' as the morph of all words in TRAIN"
     assert said in refusal(source, bad, dev, "--attr", "morph")
     bad.write_text("1\tword\t_\t_\t_\t_\t_\t_\t_\t_\n")
     assert "found no words with a pos in DEV" in refusal(source, train, bad)
     bad.write_bytes(b"1\t\xff\xfe\n")
-    assert "found no UTF-8" in refusal(source, bad, dev)
+    assert "bad.conllu:1: this is not UTF-8" in refusal(source, bad, dev)
     (tmp_path / "bad.spacy").write_bytes(b"no docs")
     assert "cannot be read as a .spacy" in refusal(source, tmp_path / "bad.spacy", dev)
     args = (source, train, dev, "--static")

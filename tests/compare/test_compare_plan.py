@@ -123,7 +123,7 @@ def complaint(*args):
         (["--share-variants", "x"], "found a variant 'x'"),
         (["--n-process", "0"], "n_process is 0; expected 1 or more"),
         (["--keep", "some"], "keep is 'some'; expected one of"),
-        (["--gpu-id", "7"], "torch finds no GPU"),
+        (["--gpu-id", "7"], "torch sees no GPU"),
         (["--elmo.where", "both"], "elmo.where is what the variants set"),
         (["--system.seed", "1"], "system.seed is what --seeds sets"),
         (["--training.steps", "1"], "--training.steps: found no such setting"),

@@ -238,7 +238,7 @@ def test_command_with_overrides(config_path, tmp_path):
         (["--paths.initialize_from", "nowhere"], "nowhere: no such file or folder"),
         (["--paths.output_vocab", "nowhere.txt"], "nowhere.txt: cannot be read"),
         (["--training.precision", "float16"], "training.precision is float16"),
-        (["--gpu-id", 0], "torch finds no GPU"),
+        (["--gpu-id", 0], "torch sees no GPU"),
     ],
 )
 def test_command_says_one_sentence(config_path, tmp_path, monkeypatch, args, expected):

@@ -14,7 +14,7 @@ from helpers.pretraining import write_config, write_text
 from safetensors.torch import load_file
 
 from spacy_elmo import load_bilm
-from spacy_elmo.cli.common_options import device_of
+from spacy_elmo.cli.common_options import get_device
 from spacy_elmo.pretrain.checkpoints import Checkpoints
 from spacy_elmo.pretrain.pretrain_config import load_config
 from spacy_elmo.pretrain.ranks import Ranks, choose_gpu
@@ -216,9 +216,9 @@ def test_each_process_has_a_gpu_of_its_own(gpu_id, environment, expected):
 def test_a_gpu_that_is_not_there(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    assert device_of(-1) == "cpu" and device_of(1) == "cuda:1"
-    with pytest.raises(ValueError, match=r"GPU 2 was asked for and torch finds 2"):
-        device_of(2)
+    assert get_device(-1) == "cpu" and get_device(1) == "cuda:1"
+    with pytest.raises(ValueError, match=r"found --gpu-id 2, but torch sees 2"):
+        get_device(2)
 
 
 @pytest.fixture

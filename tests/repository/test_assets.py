@@ -6,11 +6,10 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
-import spacy
 import srsly
 from helpers.ud_validator import Word, is_tree, validate
 
-from spacy_elmo.gold.conversion import RULES
+from spacy_elmo.text.tokenizers import RULES, load_language
 
 ASSETS = Path(__file__).parents[2] / "assets"
 TESTS = Path(__file__).parents[1]
@@ -112,7 +111,7 @@ def test_sense_sentences_are_distinct(lang):
 
 @pytest.mark.parametrize("lang", LANGS)
 def test_sense_spans_are_the_word_within_a_token(lang):
-    nlp = spacy.blank(lang, config=RULES)
+    nlp = load_language(lang, RULES)
     for record in read_senses(lang):
         start, end = record["start"], record["end"]
         marked = record["text"][start:end].lower()

@@ -20,7 +20,7 @@ from spacy_elmo.analysis.sense_map import (
     read_occurrences,
     vector_names,
 )
-from spacy_elmo.gold.conversion import RULES
+from spacy_elmo.text.tokenizers import RULES, load_language
 
 EXAMPLES = ROOT / "examples"
 TREEBANK = ROOT / "assets" / "treebank"
@@ -50,7 +50,7 @@ def test_word_senses(run, tmp_path, lang, word):
         if occurrence.word == word
     ]
     senses = [occurrence.sense for occurrence in occurrences]
-    nlp = spacy.blank(lang, config=RULES)
+    nlp = load_language(lang, RULES)
     bilm = load_bilm(source)
     vectors = occurrence_vectors(bilm, nlp, occurrences)
     (n,) = re.search(r"of the same sense, of (\d+):", out).groups()

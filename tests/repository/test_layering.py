@@ -21,7 +21,7 @@ ALLOWED = {
     "embedding": {"bilm", "files", "fingerprints"},
     "gold": {"text"},
     "pretrain": {"bilm", "files", "fingerprints", "text"},
-    "analysis": {"bilm", "files", "fingerprints", "text"},
+    "analysis": {"bilm", "files", "fingerprints", "gold", "text"},
     "compare": {"bilm", "files", "fingerprints", "layers", "pipeline", "results"},
     "report": {"about", "results"},
     "project": {"bilm", "fingerprints", "text"},

@@ -14,7 +14,7 @@ from spacy_elmo.analysis.sense_map import map_senses, read_occurrences
 from spacy_elmo.bilm import SourceError
 from spacy_elmo.bilm.formats.bundled import LANGUAGES, bundled_names, find_bundled
 from spacy_elmo.cli import app
-from spacy_elmo.gold.conversion import RULES
+from spacy_elmo.text.tokenizers import RULES, load_language
 
 ROOT = Path(__file__).parents[3]
 TEXTS = {"en": "Let's stick to improvisation.", "ko": "밤새 눈이 내렸다."}
@@ -42,7 +42,7 @@ def silent():
 
 
 def blank(lang):
-    return spacy.blank(lang, config=RULES)
+    return load_language(lang, RULES)
 
 
 def vectors(lang, text, **config):

@@ -1,0 +1,43 @@
+"""Read text files line by line, with errors that name the file and the line."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+
+class DataError(ValueError):
+    """Raised for data that cannot be used. The message is one sentence that names the
+    file and, where the error is in one line, the line number."""
+
+    def __init__(self, path: Path, line: int | None, problem: str) -> None:
+        super().__init__(f"{path}{'' if line is None else f':{line}'}: {problem}")
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Read a UTF-8 file, with or without a byte order mark.
+
+    YIELDS (tuple[int, str]): The number of each line, from 1, and its text without the
+        line break.
+    """
+    with path.open("rb") as file:
+        for number, data in enumerate(file, start=1):
+            try:
+                line = data.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError:
+                raise DataError(path, number, "this is not UTF-8") from None
+            yield number, line.rstrip("\r\n")
+
+
+def read_blocks(path: Path) -> Iterator[list[tuple[int, str]]]:
+    """Read groups of lines that are separated by blank lines.
+
+    YIELDS (list[tuple[int, str]]): The lines of a group, with their numbers.
+    """
+    block: list[tuple[int, str]] = []
+    for number, line in read_lines(path):
+        if line.strip():
+            block.append((number, line))
+        elif block:
+            yield block
+            block = []
+    if block:
+        yield block
