@@ -47,6 +47,7 @@ def gaussians(n, rng, *, mixing=None, width=6, n_classes=3):
     return vectors.astype(np.float32), labels, distances.argmin(1)
 
 
+@pytest.mark.slow
 def test_classifier_is_about_as_good_as_any_can_be():
     rng = np.random.default_rng(0)
     # Columns that are nearly the same, and what tells classes apart is small in them.

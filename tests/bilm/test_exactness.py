@@ -91,6 +91,7 @@ batches = st.lists(st.lists(words, max_size=4), min_size=1, max_size=3)
 
 
 # Shrinking takes minutes, and the seed of a model does not shrink.
+@pytest.mark.slow
 @settings(max_examples=60, database=None, phases=[Phase.generate])
 @given(
     seed=st.integers(0, 2**32 - 1),
@@ -246,6 +247,7 @@ def test_gpu_agrees_with_the_reference(random_pair):
                 assert_close(found, expected, 1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", ["relu", "tanh"])
 def test_gradients_of_every_parameter(random_pair, activation):
     bilm, _ = random_pair(

@@ -28,6 +28,7 @@ def source(tmp_path):
     return folder
 
 
+@pytest.mark.slow
 def test_convert_there_and_back_with_the_real_command(source, tmp_path):
     native, back = tmp_path / "native", tmp_path / "back"
     for args in ([source, native], [native, back, "--to", "hdf5"]):
@@ -56,6 +57,7 @@ def test_each_command_says_what_it_does(name):
     assert "Usage:" in text(done) and "--help" in text(done)
 
 
+@pytest.mark.slow
 def test_output_that_has_no_hangul(tmp_path):
     path = tmp_path / "senses.jsonl"
     uses = [("eye", "눈이 아프다."), ("snow", "눈이 온다."), ("eye", "눈이 크다.")]

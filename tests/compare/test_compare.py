@@ -126,6 +126,7 @@ def compared(data, tmp_path_factory):
     return output, text
 
 
+@pytest.mark.slow
 def test_runs_are_there(compared):
     runs = runs_in(compared[0])
     full = {f"{name}-1-{seed}" for name in VARIANTS for seed in SEEDS}
@@ -135,6 +136,7 @@ def test_runs_are_there(compared):
     assert len({run["scores"]["ents_f"] for run in runs.values()}) > 1
 
 
+@pytest.mark.slow
 def test_table_is_what_the_runs_say(compared):
     runs = list(runs_in(compared[0]).values())
     table = srsly.read_json(compared[0] / "compare.json")
@@ -177,6 +179,7 @@ def test_table_is_what_the_runs_say(compared):
         assert (row["words_per_second"] is not None) == (row["share"] == 1.0)
 
 
+@pytest.mark.slow
 def test_data_of_the_table(compared, data):
     table = srsly.read_json(compared[0] / "compare.json")
     docs = make_docs() * 2
@@ -194,6 +197,7 @@ def test_data_of_the_table(compared, data):
         assert config["corpora"]["train"]["path"] == str(expected)
 
 
+@pytest.mark.slow
 def test_mixes_are_means_of_what_was_learned(compared):
     runs = runs_in(compared[0])
     rows = srsly.read_json(compared[0] / "compare.json")["variants"]
@@ -208,6 +212,7 @@ def test_mixes_are_means_of_what_was_learned(compared):
         np.testing.assert_allclose(mix["gamma"], np.mean([m["gamma"] for m in found]))
 
 
+@pytest.mark.slow
 def test_text_is_printed_and_written(compared):
     folder, printed = compared
     text = (folder / "compare.md").read_text(encoding="utf-8")
@@ -225,6 +230,7 @@ def test_text_is_printed_and_written(compared):
     assert "[12/12] " in printed and "left" in printed
 
 
+@pytest.mark.slow
 def test_pipelines_of_the_first_seed_are_kept(compared, data):
     folder = compared[0]
     runs = runs_in(folder)
@@ -250,6 +256,7 @@ def test_pipelines_of_the_first_seed_are_kept(compared, data):
     assert not (folder / "layers").exists() and not (folder / "work").exists()
 
 
+@pytest.mark.slow
 def test_what_others_put_into_the_folder_stays(data, here, tmp_path, monkeypatch):
     monkeypatch.setitem(JOBS, "speed", lambda **arguments: [1.0])
     theirs = [tmp_path / name / "mine.txt" for name in ("work", "layers", "models")]
@@ -270,6 +277,7 @@ def test_what_others_put_into_the_folder_stays(data, here, tmp_path, monkeypatch
     assert not any((other / name).exists() for name in ("work", "layers", "models"))
 
 
+@pytest.mark.slow
 def test_another_order_in_one_process_gives_the_same(compared, data, here, tmp_path):
     wanted = {"variants": ["mix-0.001", "baseline"], "seeds": [5], "shares": [1.0]}
     test = {"paths.test": str(data / "test.spacy")}
@@ -283,6 +291,7 @@ def test_another_order_in_one_process_gives_the_same(compared, data, here, tmp_p
 # Layers
 
 
+@pytest.mark.slow
 def test_layers_are_computed_once(data, here, tmp_path, monkeypatch):
     encoded = count_encoded_docs(monkeypatch)
     before = []
@@ -329,6 +338,7 @@ def test_layers_are_the_same_for_any_number_of_processes(data, tmp_path, monkeyp
         np.testing.assert_array_equal(layers[0], other)
 
 
+@pytest.mark.slow
 def test_unfrozen_bilm_is_trained_and_not_cached(data, here, tmp_path, monkeypatch):
     monkeypatch.delitem(JOBS, "layers")
     wanted = {"variants": ["mix-1"], "seeds": [0], "shares": [1.0]}
@@ -401,6 +411,7 @@ def test_changes_are_noticed(data, fake, tmp_path):
         assert rerun() == 0
 
 
+@pytest.mark.slow
 def test_goes_on_after_it_was_killed(data, here, tmp_path):
     args = [*command(data, tmp_path), "--variants", "baseline", "--seeds", "0,1,2"]
     process = subprocess.Popen([sys.executable, "-m", "spacy", "elmo", *map(str, args)])
@@ -421,6 +432,7 @@ def test_goes_on_after_it_was_killed(data, here, tmp_path):
 # Processes
 
 
+@pytest.mark.slow
 def test_worker_ends_with_its_parent(tmp_path):
     log = str(tmp_path / "log")
     job = {"do": "speed", "arguments": {}, "gpu_id": -1, "log": log}
@@ -434,6 +446,7 @@ def test_worker_ends_with_its_parent(tmp_path):
     assert (done.returncode, done.stdout) == (1, "")
 
 
+@pytest.mark.slow
 def test_errors_of_workers(tmp_path):
     job = Job("name", "speed", {"config": "", "models": [str(tmp_path / "nowhere")]})
     with Workers(1, tmp_path / "logs") as workers:

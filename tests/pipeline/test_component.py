@@ -109,6 +109,7 @@ sys.stdout.write(nlp(sys.argv[1]).tensor.tobytes().hex())
 """
 
 
+@pytest.mark.slow
 def test_the_default_works_at_once_and_everywhere(recwarn):
     warnings.simplefilter("always")
     torch.manual_seed(1)
@@ -261,6 +262,7 @@ def make_sentences(nlp, n):
         yield Doc(nlp.vocab, words=words * 2, sent_starts=([True] + [False] * 3) * 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_processes_do_not_show(make_nlp, method):
     nlp = make_nlp(segments="sentences")

@@ -66,6 +66,7 @@ def test_tasks_learn_what_only_elmo_tells(bilm, name):
     learn(nlp, examples, [name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tagger", "ner"])
 @pytest.mark.parametrize("where", ["output", "both"])
 def test_tasks_learn_wherever_elmo_comes_in(bilm, name, where):

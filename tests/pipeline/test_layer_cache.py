@@ -304,6 +304,7 @@ def test_a_folder_serves_later_pipelines_of_the_same_weights(
     assert encoded == [1, 1, 1, 1]
 
 
+@pytest.mark.slow
 def test_a_folder_serves_later_processes(bilm, encoded, tmp_path):
     code = f"""
 import sys

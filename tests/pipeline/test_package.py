@@ -54,6 +54,7 @@ print(json.dumps([[doc.to_json(), doc.tensor.tolist()] for doc in docs]))
 """
 
 
+@pytest.mark.slow
 def test_package_is_all_that_another_environment_needs(trained, tmp_path):
     run_spacy("package", trained.path, tmp_path, "--build", "wheel", "--name", "tiny")
     (wheel,) = tmp_path.rglob("*.whl")
@@ -75,6 +76,7 @@ def test_package_is_all_that_another_environment_needs(trained, tmp_path):
 # Saved and loaded; the source of the biLM is gone by then
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["disk", "bytes"])
 def test_save_and_load(trained, tmp_path, way):
     nlp = spacy.load(trained.path)
@@ -88,6 +90,7 @@ def test_save_and_load(trained, tmp_path, way):
     assert predictions(loaded) == predictions(nlp)
 
 
+@pytest.mark.slow
 def test_loaded_pipeline_is_initialized_again_without_its_source(trained):
     nlp = spacy.load(trained.path)
     nlp.initialize(lambda: examples(nlp))
@@ -125,6 +128,7 @@ def test_replace_listeners_changes_no_vector(kind, tmp_path):
         np.testing.assert_allclose(after, before, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_replace_listeners_keeps_predictions_and_settings(trained, tmp_path):
     nlp = spacy.load(trained.path, config={"components.elmo.window": 200})
     expected = predictions(nlp)
@@ -138,6 +142,7 @@ def test_replace_listeners_keeps_predictions_and_settings(trained, tmp_path):
     assert layers["window"] == 200 and layers["frozen"] is True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", ["tagger", "parser", "ner"])
 def test_components_predict_the_same_without_elmo_before_them(trained, kept):
     nlp = spacy.load(trained.path)
@@ -150,6 +155,7 @@ def test_components_predict_the_same_without_elmo_before_them(trained, kept):
     assert predictions(spacy.load(trained.path, enable=[kept])) == expected
 
 
+@pytest.mark.slow
 def test_disabled_elmo(trained):
     expected = predictions(spacy.load(trained.path))
     nlp = spacy.load(trained.path, disable=["elmo"])
@@ -161,6 +167,7 @@ def test_disabled_elmo(trained):
     assert [doc.to_json() for doc in docs] == expected
 
 
+@pytest.mark.slow
 def test_excluded_components(trained):
     nlp = spacy.load(trained.path, exclude=["tagger", "parser", "ner"])
     np.testing.assert_allclose(vectors(nlp), mean_of_layers(trained.bilm), atol=1e-5)

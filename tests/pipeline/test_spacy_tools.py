@@ -76,6 +76,7 @@ def tuned(tmp_path_factory, shared):
 # spacy train
 
 
+@pytest.mark.slow
 def test_train_with_a_shared_elmo(shared):
     check_scores(shared.path, "tagger", "parser", "ner")
     nlp = spacy.load(shared.path)
@@ -85,12 +86,14 @@ def test_train_with_a_shared_elmo(shared):
         assert len(found) == n_mixes and 1.0 not in found  # all have learned
 
 
+@pytest.mark.slow
 def test_train_leaves_a_frozen_bilm_as_it_is(shared):
     nlp = spacy.load(shared.path)
     assert same_weights(get_bilm(nlp), shared.bilm)
     np.testing.assert_allclose(vectors(nlp), mean_of_layers(shared.bilm), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_train_changes_a_bilm_that_is_not_frozen(tuned):
     path, start = tuned
     check_scores(path, "ner")
@@ -100,6 +103,7 @@ def test_train_changes_a_bilm_that_is_not_frozen(tuned):
     assert srsly.read_json(path / "meta.json")["performance"]["elmo_loss"] > 0
 
 
+@pytest.mark.slow
 def test_train_with_a_sourced_component_whose_listener_is_replaced(tuned, shared):
     path, _ = tuned
     block = Config().from_disk(path / "config.cfg")["components"]["tagger"]["model"]
@@ -114,6 +118,7 @@ def test_train_with_a_sourced_component_whose_listener_is_replaced(tuned, shared
     check_scores(path, "tagger")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("annotating", [[], ["elmo"]])
 def test_train_with_a_sourced_elmo_that_spacy_freezes(tuned, tmp_path, annotating):
     # The source's own setting is frozen = false, so that only spaCy's list protects it.
@@ -131,6 +136,7 @@ def test_train_with_a_sourced_elmo_that_spacy_freezes(tuned, tmp_path, annotatin
     assert gammas(nlp, "tagger") != [1.0] and gammas(nlp, "ner") != [1.0]
 
 
+@pytest.mark.slow
 def test_train_beside_tok2vec_and_with_a_bilm_named_for_initialize(tmp_path):
     bilm = save_bilm(tmp_path / "bilm", seed=2)
     components = {
@@ -164,6 +170,7 @@ def test_train_beside_tok2vec_and_with_a_bilm_named_for_initialize(tmp_path):
 # Configs
 
 
+@pytest.mark.slow
 def test_init_fill_config_adds_our_defaults(tmp_path):
     (tmp_path / "partial.cfg").write_text(
         """
@@ -221,6 +228,7 @@ def config(tmp_path):
     return write_config(tmp_path / "config", components)
 
 
+@pytest.mark.slow
 def test_debug_config(config, tmp_path):
     bilm = save_bilm(tmp_path / "bilm")
     ours = Path(__file__).parents[2] / "configs" / "parsing_elmo.cfg"
@@ -231,6 +239,7 @@ def test_debug_config(config, tmp_path):
         run_spacy("debug", "config", config, *options)
 
 
+@pytest.mark.slow
 def test_debug_model(config, tmp_path):
     steps = ["--print-step0", "--print-step1", "--print-step2", "--print-step3"]
     facts = ["--dimensions", "--parameters", "--gradients", "--attributes"]
@@ -254,6 +263,7 @@ def test_debug_model(config, tmp_path):
 # Pipelines
 
 
+@pytest.mark.slow
 def test_assemble_makes_a_pipeline_of_a_bilm(tmp_path):
     folder = save_bilm(tmp_path / "bilm", seed=3)
     bilm = load_bilm(folder)
@@ -265,6 +275,7 @@ def test_assemble_makes_a_pipeline_of_a_bilm(tmp_path):
     np.testing.assert_allclose(vectors(nlp), mean_of_layers(bilm), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_evaluate(shared, tmp_path):
     docs = shared.path.parent / "docs.spacy"
     run_spacy("evaluate", shared.path, docs, "--output", tmp_path / "scores.json")
@@ -274,6 +285,7 @@ def test_evaluate(shared, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_benchmark_speed(shared):
     docs = shared.path.parent / "docs.spacy"
     options = ["--batches", "30", "--warmup", "1", "--batch-size", "5"]
@@ -282,6 +294,7 @@ def test_benchmark_speed(shared):
     assert mean and float(mean[1]) > 0
 
 
+@pytest.mark.slow
 def test_apply(shared, tmp_path):
     source, out = tmp_path / "texts.jsonl", tmp_path / "docs.spacy"
     srsly.write_jsonl(source, [{"text": text} for text in TEXTS])

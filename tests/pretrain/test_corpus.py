@@ -190,6 +190,7 @@ def files(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+@pytest.mark.slow
 def test_processes_change_no_byte(tmp_path, monkeypatch):
     monkeypatch.setattr(word_streams, "CHUNK_CHARACTERS", 200)
     monkeypatch.setattr(word_streams, "FEW_CHUNKS", 2)

@@ -63,6 +63,7 @@ def worker_of(process):
     return int(found.stdout.split()[-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("softmax", ["full", "adaptive"])
 def test_two_processes_are_one_with_twice_the_batch(config_path, tmp_path, softmax):
     args = ["--training.dropout", 0.0, "--vocab.softmax", softmax]
@@ -96,6 +97,7 @@ def test_two_processes_are_one_with_twice_the_batch(config_path, tmp_path, softm
         assert np.allclose(tensor, two[key], atol=1e-3), key
 
 
+@pytest.mark.slow
 def test_sampled_softmax_and_resume_on_another_number(config_path, tmp_path):
     args = ["--vocab.softmax", "sampled", "--vocab.n_samples", 20]
     process = start(config_path, tmp_path / "run", *args)
@@ -114,6 +116,7 @@ def test_sampled_softmax_and_resume_on_another_number(config_path, tmp_path):
     assert entries(tmp_path / "run", "evaluation")[-1]["step"] == 16
 
 
+@pytest.mark.slow
 def test_what_one_process_began_two_go_on_with(config_path, tmp_path):
     output = tmp_path / "run"
     pretrain(load_config(config_path, {}), output, say=lambda text: None)
@@ -177,6 +180,7 @@ TWO_CLOCKS = """if True:
 """
 
 
+@pytest.mark.slow
 def test_all_processes_go_by_one_clock(config_path, tmp_path):
     script = tmp_path / "two_clocks.py"
     script.write_text(TWO_CLOCKS, "utf8")
@@ -306,6 +310,7 @@ def test_errors_of_the_model_are_not_those_of_the_exchange(
         pretrain(load_config(config_path, {}), tmp_path / "run", say=lambda text: None)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="pgrep")
 def test_a_process_that_dies_stops_the_job(config_path, tmp_path):
     process = start(config_path, tmp_path / "run", "--training.max_steps", 1000000)
@@ -322,6 +327,7 @@ def test_a_process_that_dies_stops_the_job(config_path, tmp_path):
     assert any(line.startswith("Going on from step") for line in said)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="pgrep")
 def test_torchrun_starts_again_where_it_was(config_path, tmp_path):
     args = ["--training.max_steps", 400]

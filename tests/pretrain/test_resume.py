@@ -73,6 +73,7 @@ def test_stopping_changes_no_bit(config_path, tmp_path, softmax, optimizer):
     assert_same_bits(tmp_path / "whole", tmp_path / "parts")
 
 
+@pytest.mark.slow
 def test_killed_at_random_moments(config_path, tmp_path):
     args = ["pretrain", config_path, "--resume", "--training.max_steps", 60]
     args += ["--training.eval_frequency", 2, "--output"]
@@ -228,6 +229,7 @@ def test_another_text_held_out_has_a_best_of_its_own(config_path, tmp_path):
     assert config["training"]["steps"] == 16
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_asked_to_stop_it_saves(config_path, tmp_path, number):
     args = ["pretrain", config_path, "--output", tmp_path / "run", "--resume"]
@@ -297,6 +299,7 @@ WAITING = """if True:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="groups of processes")
 @pytest.mark.parametrize("n_process", [1, 2])
 def test_ctrl_c_while_the_text_is_read(config_path, tmp_path, n_process):

@@ -73,6 +73,7 @@ def run(project, workflow, **variables):
     return [n for n in names if f"= {n} =" in out and f"Skipping '{n}'" not in out]
 
 
+@pytest.mark.slow
 def test_all_skips_what_is_done_and_redoes_what_changed(project):
     save_vectors(project / "vectors", {"the": [1.0, 2.0], "play": [2.0, 1.0]})
     done = run(project, "all", vectors="vectors")
@@ -106,6 +107,7 @@ def test_all_skips_what_is_done_and_redoes_what_changed(project):
     assert set(run(project, "all", vectors="vectors")) == changed | always
 
 
+@pytest.mark.slow
 def test_a_bilm_that_is_named_or_changed(project):
     always = {"list-sources", "report"}
     looks = {"probe-layers", "find-neighbors", "map-senses"}
@@ -120,6 +122,7 @@ def test_a_bilm_that_is_named_or_changed(project):
     assert not list(project.glob("training/en")) + list(project.glob("corpus/en"))
 
 
+@pytest.mark.slow
 def test_another_text_is_pretrained_on_again(project):
     text = project / "my.txt"
     prose = (project / "assets" / "text" / "en.txt").read_text("utf8")
@@ -137,6 +140,7 @@ def test_another_text_is_pretrained_on_again(project):
     assert third["lstm"]["projection_dim"] == projection_dim
 
 
+@pytest.mark.slow
 def test_an_interrupted_pretraining_is_resumed(project):
     # A biLM of other sizes than these would not fit the checkpoint.
     told = {"raw_text": "assets/text/en.txt", "lang": "xx", "lstm_dim": 6}
@@ -156,6 +160,7 @@ def test_an_interrupted_pretraining_is_resumed(project):
     assert run(project, "resume-pretraining", **told) == resumed
 
 
+@pytest.mark.slow
 def test_a_published_bilm_is_converted(project):
     (project / "published").mkdir()
     for seed in (0, 1):  # another one takes its place
@@ -171,6 +176,7 @@ def test_a_published_bilm_is_converted(project):
     assert (project / "training/converted/weights.safetensors").exists()
 
 
+@pytest.mark.slow
 def test_comparison_with_less_data(project):
     """With the shares of the project, of which two are less than all data."""
     save_bilm(project / "mine")
@@ -203,6 +209,7 @@ def test_comparison_with_less_data(project):
         assert f">{part}, in several ways<" in report
 
 
+@pytest.mark.slow
 def test_korean_pipelines_and_packages(project):
     told = {"lang": "ko", "senses": "assets/senses/ko.jsonl"}
     told["treebank"] = told["ner"] = "assets/treebank/ko"
@@ -221,6 +228,7 @@ def test_korean_pipelines_and_packages(project):
     assert run(project, "finetune", **told) == ["list-finetuning"]
 
 
+@pytest.mark.slow
 def test_treebanks_come_by_git(project, tmp_path_factory):
     remote = tmp_path_factory.mktemp("remote")
     bank = remote / "UD_Test-Sample"

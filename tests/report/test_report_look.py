@@ -63,6 +63,7 @@ def wide(browser, report):
         yield visit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [360, 1280])
 def test_page_is_drawn_without_a_network(browser, report, width):
     marks = """() => [...document.querySelectorAll(".chart > svg.marks")].map((chart) =>
@@ -82,6 +83,7 @@ def test_page_is_drawn_without_a_network(browser, report, width):
         assert visit.asked == [report.as_uri()]
 
 
+@pytest.mark.slow
 def test_charts_follow_a_change_of_the_colour_scheme(wide):
     fills = """() => [...document.querySelectorAll(".chart svg *")].map((item) =>
       getComputedStyle(item).fill).filter((fill) => fill !== "none")"""
@@ -99,6 +101,7 @@ def points(visit, language):
     return visit.run(code, f"{language} .mark-symbol.role-mark path")
 
 
+@pytest.mark.slow
 def test_layer_can_be_chosen_with_mouse_and_keyboard(wide):
     def found():
         return wide.page.inner_text(KOREAN).replace("\xa0", " ")
@@ -120,6 +123,7 @@ def test_layer_can_be_chosen_with_mouse_and_keyboard(wide):
     assert wide.said == []
 
 
+@pytest.mark.slow
 def test_curves_can_be_seen_against_minutes(wide):
     titles = """() => [...document.querySelectorAll(
       "#pretraining .role-axis-title text")].map((text) => text.textContent)"""
@@ -130,6 +134,7 @@ def test_curves_can_be_seen_against_minutes(wide):
     assert wide.said == []
 
 
+@pytest.mark.slow
 def test_score_can_be_chosen(wide):
     chart = wide.page.locator("#compare .chart").first
     first = next(v for v in samples.compare()["variants"] if v["share"] == 1.0)
@@ -140,6 +145,7 @@ def test_score_can_be_chosen(wide):
     assert wide.said == []
 
 
+@pytest.mark.slow
 def test_pointing_at_a_curve_shows_its_numbers(wide):
     chart = wide.page.locator("#pretraining .chart").nth(1)
     wide.scroll_to(chart)
@@ -151,6 +157,7 @@ def test_pointing_at_a_curve_shows_its_numbers(wide):
     assert re.search(r"words\s+[\d,]+\s+minutes\s+[\d.]+\s+forward\s+[\d.]+", text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("touch", [False, True])
 def test_pointing_at_a_use_shows_its_sentence(browser, report, touch):
     with Visit(browser, report, 360, touch=touch) as visit:
@@ -183,6 +190,7 @@ def test_pointing_at_a_use_shows_its_sentence(browser, report, touch):
         assert visit.said == []
 
 
+@pytest.mark.slow
 def test_tables_can_be_read_without_scripts(browser, report):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

@@ -300,6 +300,7 @@ def test_trees_by_their_heads():
         assert not is_tree(Heads(*heads)), heads
 
 
+@pytest.mark.slow
 def test_validator_is_a_command(tmp_path):
     path = tmp_path / "tree.conllu"
     for text, code in [(TREE, 0), (TREE.replace("\tobj", "\tobject"), 1)]:

@@ -39,6 +39,7 @@ def run(monkeypatch, capsys):
     return call
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lang, word", [("en", "bank"), ("ko", "배")])
 def test_word_senses(run, tmp_path, lang, word):
     source = save_bilm(tmp_path / "bilm")
@@ -83,6 +84,7 @@ def test_word_senses_tells_what_words_there_are(run):
         run("word_senses.py", "--lang", "ko", "--word", "bank")
 
 
+@pytest.mark.slow
 def test_tagger_differs_by_the_bilm_alone(run, tmp_path):
     sources = [save_bilm(tmp_path / f"{seed}", seed) for seed in (0, 1)]
     found = []
@@ -98,6 +100,7 @@ def test_tagger_differs_by_the_bilm_alone(run, tmp_path):
     assert first[1] != second[1]
 
 
+@pytest.mark.slow
 def test_your_own_language_goes_on_and_leaves_a_pipeline(run, tmp_path):
     config, output = tmp_path / "tiny.cfg", tmp_path / "mine"
     config.write_text(CONFIG, "utf8")

@@ -96,6 +96,7 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @each(read_blocks(README, "python"))
 def test_python(block, folder, monkeypatch):
     """It runs, and where a comment tells a shape, that is the shape."""
@@ -121,6 +122,7 @@ def sizes(names):
     }
 
 
+@pytest.mark.slow
 @each(COMMANDS)
 def test_commands(block, folder):
     for line in block.code.splitlines():
@@ -147,6 +149,7 @@ def test_what_is_known_of_a_command_is_of_one_that_is_there(begin):
     assert any(line.startswith(begin) for line in lines)
 
 
+@pytest.mark.slow
 @each(read_blocks(README, "ini"))
 def test_config(block, folder, monkeypatch):
     monkeypatch.chdir(folder)

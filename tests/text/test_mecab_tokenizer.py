@@ -57,6 +57,7 @@ def test_spaces_beyond_the_first_are_tokens(nlp):
     assert doc[0].pos_ == doc[3].pos_ == "SPACE"
 
 
+@pytest.mark.slow
 def test_it_can_be_saved_pickled_and_used_in_other_processes(nlp, tmp_path):
     texts = ["눈이 온다.", "배를 탔다."] * 3
     expected = [words(doc) for doc in nlp.pipe(texts)]
