@@ -71,6 +71,12 @@ class ElmoView:
         """Return the mixed vectors of all tokens, (n_tokens, width)."""
         return self.vectors_of(slice(0, len(self.doc)))
 
+    @property
+    def surprisal(self) -> np.ndarray:
+        """Return the surprisal of all tokens in bits, (n_tokens, 2): given the words
+        before, and given the words after."""
+        return self.surprisal_of(slice(0, len(self.doc)))
+
     def layers_of(self, tokens: slice) -> Floats3d:
         """Return the layers of some tokens."""
         layers = self._data(tokens)["layers"]
@@ -91,17 +97,15 @@ class ElmoView:
         shares = xp.asarray(data["mix"], dtype=layers.dtype)
         return (layers * shares[:, None]).sum(axis=1)
 
-    @property
-    def surprisal(self) -> np.ndarray:
-        """Return the surprisal of all tokens in bits, (n_tokens, 2): given the words
-        before, and given the words after."""
-        bits = self._data(slice(0, len(self.doc)))["surprisal"]
+    def surprisal_of(self, tokens: slice) -> np.ndarray:
+        """Return the surprisal of some tokens."""
+        bits = self._data(tokens)["surprisal"]
         if bits is None:
             raise ValueError(
                 "surprisal was not computed for this doc; set surprisal of the 'elmo' "
                 "component to true"
             )
-        return bits
+        return bits[tokens]
 
     def _data(self, tokens: slice) -> ElmoData:
         """Return the data of the doc, after a check that some tokens have not changed.
@@ -138,7 +142,7 @@ def _get_surprisal(doc: Doc) -> np.ndarray:
 
 
 def _get_token_surprisal(token: Token) -> np.ndarray:
-    return ElmoView(token.doc).surprisal[token.i]
+    return ElmoView(token.doc).surprisal_of(slice(token.i, token.i + 1))[0]
 
 
 def _get_token(token: Token) -> Floats1d:
