@@ -8,7 +8,7 @@ __all__ = ["BiLM", "__version__", "load_bilm"]
 
 
 def __getattr__(name: str) -> Any:
-    # spaCy imports this package whenever a pipeline is made: torch can wait.
+    # spaCy imports this package with every pipeline, so do not import torch yet.
     if name in ("BiLM", "load_bilm"):
         from . import bilm
 

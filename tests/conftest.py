@@ -1,3 +1,5 @@
+"""Fixtures and options for all tests."""
+
 import copy
 import os
 from pathlib import Path
@@ -44,17 +46,17 @@ def pytest_configure(config):
                 "--gpu needs an NVIDIA GPU, a torch that sees it and the extra "
                 f"'cuda12x' or 'cuda13x': {error}"
             ) from error
-        require_cpu()  # tests that are for a GPU ask for it
+        require_cpu()  # only tests with the fixture `device` use the GPU
 
 
 @pytest.fixture
 def device(request, monkeypatch):
-    """Thinc and spaCy as on a GPU, for the time of a test: with arrays that are as
-    strict as cupy's but not on a GPU (strict_ops.py), or with `pytest --gpu` with
-    cupy's own, on a real one, where transfers to the host are not counted.
+    """Make Thinc and spaCy behave as on a GPU during a test. The arrays are as strict
+    as those of cupy, but on the CPU (strict_ops.py). With `pytest --gpu` they are
+    cupy's arrays on a real GPU, where transfers to the host are not counted.
 
-    Tests use the strict_device.Device that this gives and not numpy, so that both can
-    run them. All other tests stay on the CPU, with the flag too."""
+    Tests use the helpers.strict_device.Device that this gives, and not numpy, so that
+    they run on both. With --gpu, too, all other tests run on the CPU."""
     from helpers.strict_device import real_device, strict_device
 
     with (
@@ -67,7 +69,7 @@ def device(request, monkeypatch):
 
 @pytest.fixture(scope="session", autouse=True)
 def one_thread():
-    """Tiny models only lose by more, most of all when other work wants the cores."""
+    """Use one thread. Tiny models are slower with more, above all on a busy machine."""
     torch.set_num_threads(1)
 
 
@@ -81,13 +83,14 @@ def two_threads(one_thread):
 
 @pytest.fixture(scope="session")
 def random_pair():
-    """load_random, to be called with a seed and options."""
+    """Return load_random, which takes a seed and options."""
     return load_random
 
 
 @pytest.fixture
 def tiny() -> Pair:
-    """A biLM for whatever does not depend on sizes: 2 layers, all parts present."""
+    """Make a biLM with 2 layers and all optional parts, for tests that do not depend on
+    sizes."""
     return load_random(
         7,
         scale=0.3,
@@ -127,13 +130,13 @@ def _published() -> BiLM:
 
 @pytest.fixture
 def published(_published, two_threads) -> BiLM:
-    """A biLM of random weights and the smallest of the published sizes."""
+    """Return a biLM with random weights and the smallest of the published sizes."""
     return copy.deepcopy(_published)
 
 
 @pytest.fixture
 def sentences() -> list[list[str]]:
-    """Twenty sentences of 0 to 24 words, some of them odd or long."""
+    """Make twenty sentences of 0 to 24 words, with some unusual and long words."""
     rng = np.random.default_rng(0)
     vocab = [f"w{'ab' * (n % 9)}{n}" for n in range(60)]
     vocab += ["", "<S>", "한국어", "x" * 70, "naïve"]
@@ -143,11 +146,11 @@ def sentences() -> list[list[str]]:
 
 @pytest.fixture
 def bilm() -> BiLM:
-    """A small random one. Some files have another of this name."""
+    """Make a small biLM with random weights. Some files override this fixture."""
     return make_bilm()
 
 
 @pytest.fixture
 def source(bilm, tmp_path) -> Path:
-    """The folder of that one."""
+    """Save the fixture `bilm` and return its folder."""
     return save(bilm, tmp_path / "bilm")

@@ -1,4 +1,4 @@
-"""Small pipelines with `elmo` in them, and spaCy's command line to run on them."""
+"""Small pipelines with `elmo`, and functions that run spaCy's commands on them."""
 
 import os
 import shutil
@@ -55,7 +55,8 @@ def make_docs():
 
 
 def save_bilm(folder, seed=0):
-    """A tiny biLM of random weights, large enough for its vectors to matter."""
+    """Save a tiny biLM with random weights that are large enough for a tagger to learn
+    from its vectors."""
     torch.manual_seed(seed)
     encoder = BytesConfig(char_dim=4, filters=[[1, 4], [2, 8]])
     bilm = BiLM(BiLMConfig(encoder, LSTMConfig(dim=12, projection_dim=6)))
@@ -70,7 +71,8 @@ def save_bilm(folder, seed=0):
 
 
 def tok2vec_with_elmo(where="input"):
-    # All words have the same language: only ELMo tells them apart.
+    # The attribute LANG is the same for all words, so that only ELMo distinguishes
+    # them.
     return {
         "@architectures": "spacy-elmo.Tok2VecWithElmo.v1",
         "where": where,
@@ -113,7 +115,7 @@ def tagger(tok2vec):
 
 
 def parser(tok2vec):
-    # Labels that are rarer than 30 times would become "dep".
+    # By default, labels with fewer than 30 occurrences become "dep".
     model = transitions("parser", tok2vec)
     return {"factory": "parser", "min_action_freq": 1, "model": model}
 
@@ -160,7 +162,7 @@ def make_config(components, *, training=None, initialize=None):
 
 
 def run_python(*args, cwd=None, python=sys.executable):
-    """RETURNS (str): What it printed."""
+    """Run Python and return what it printed to stdout."""
     done = subprocess.run(
         [python, *map(str, args)],
         capture_output=True,
@@ -177,7 +179,7 @@ def run_spacy(*args):
 
 
 def write_config(folder, components, **sections):
-    """A config and its training data, in a folder of their own."""
+    """Write a config and its training data to a folder."""
     folder.mkdir(exist_ok=True)
     DocBin(docs=make_docs()).to_disk(folder / "docs.spacy")
     make_config(components, **sections).to_disk(folder / "partial.cfg")
@@ -186,29 +188,32 @@ def write_config(folder, components, **sections):
 
 
 def paths(config, bilm=None):
-    """Options of commands that take a config."""
+    """Return the options that set the paths in a config."""
     docs = config.parent / "docs.spacy"
     options = ["--paths.train", docs, "--paths.dev", docs]
     return options if bilm is None else [*options, "--paths.bilm", bilm]
 
 
 def train(folder, components, *, bilm=None, **sections):
-    """RETURNS (Path): The best pipeline that `spacy train` found."""
+    """Run `spacy train`.
+
+    RETURNS (Path): The best pipeline.
+    """
     config = write_config(folder, components, **sections)
     run_spacy("train", config, "--output", folder, *paths(config, bilm))
     return folder / "model-best"
 
 
 class Trained(NamedTuple):
-    """A pipeline, and the biLM that it was told to start from."""
+    """A trained pipeline, and the biLM that its config named."""
 
     path: Path
     bilm: BiLM
 
 
 def train_shared(folder):
-    """Train tagger, parser and ner with one `elmo`, each with it in another place. The
-    folder of the biLM is gone afterwards."""
+    """Train tagger, parser and ner with one `elmo`, which they use at the input, at the
+    output and at both. Then delete the folder of the biLM."""
     source = save_bilm(folder / "bilm")
     components = {
         "elmo": elmo(bilm="${paths.bilm}"),
@@ -221,7 +226,7 @@ def train_shared(folder):
     return trained
 
 
-# What comes out
+# Results
 
 
 def predictions(nlp):
@@ -233,7 +238,7 @@ def vectors(nlp):
 
 
 def mean_of_layers(bilm):
-    """What `elmo` should give, from the biLM alone."""
+    """Compute the expected doc.tensor of all TEXTS with the biLM alone."""
     return np.concatenate([bilm.embed([text.split()])[0].mean(0) for text in TEXTS])
 
 
@@ -242,7 +247,7 @@ def get_bilm(nlp):
 
 
 def same_weights(bilm, other):
-    """Bit for bit."""
+    """Return whether the weights of two biLMs are equal in every bit."""
     mine, theirs = bilm.state_dict(), other.state_dict()
     assert mine.keys() == theirs.keys()
     return all(torch.equal(mine[name], theirs[name]) for name in mine)

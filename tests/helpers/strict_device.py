@@ -1,4 +1,4 @@
-"""Where tests of the Thinc side run: see the fixture `device` in conftest.py."""
+"""The devices that the fixture `device` in conftest.py gives to tests."""
 
 import contextlib
 
@@ -15,7 +15,11 @@ from thinc.api import get_current_ops, set_current_ops, use_ops
 
 
 class Device:
-    """Where a test runs: the strict device, or a real GPU, which counts nothing."""
+    """The device of a test: the strict one, or a real GPU.
+
+    ops (Ops): The ops of the device.
+    counts (bool): Whether transfers to the host are counted, as the strict one does.
+    """
 
     def __init__(self, ops, counts):
         self.ops = ops
@@ -29,8 +33,8 @@ class Device:
 
     @contextlib.contextmanager
     def transfers(self, *places):
-        """Within the block, spacy_elmo brings something to the host at these places,
-        and nowhere else. Gives a list that has all of them in the end."""
+        """Assert that within the block spacy_elmo makes transfers to the host at these
+        places, and at no others. Gives a list that in the end has all transfers."""
         before, found = len(TRANSFERS), []
         yield found
         found += [transfer for transfer in TRANSFERS[before:] if transfer.place]
@@ -41,8 +45,8 @@ class Device:
 
 @contextlib.contextmanager
 def strict_device(monkeypatch):
-    """Thinc, spaCy and srsly take DeviceArray for cupy's array and StrictOps for
-    CupyOps, and StrictOps are the current ones."""
+    """Make Thinc, spaCy and srsly use DeviceArray as cupy's array and StrictOps as
+    CupyOps, and make StrictOps the current ops."""
     TRANSFERS.clear()
     for module in (thinc.util, spacy.util, srsly.msgpack._msgpack_numpy):
         monkeypatch.setattr(module, "cupy", XP, raising=False)

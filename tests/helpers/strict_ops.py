@@ -1,8 +1,8 @@
-"""A GPU for Thinc that is not there: arrays that are as strict as cupy's, on a CPU.
+"""A simulated GPU for Thinc: arrays on the CPU that are as strict as cupy's.
 
-What cupy refuses is refused, and what makes the host wait for the device is counted,
-with the place in the code that did it. The device's memory is the host's: torch's
-tensors, which stay on the CPU, stand for tensors on the device.
+Operations that cupy refuses are refused, and transfers that make the host wait for the
+device are counted, with the place in the code that asked for them. The device's memory
+is the host's memory: torch tensors stay on the CPU and count as tensors on the device.
 """
 
 import operator
@@ -80,7 +80,7 @@ def count_transfer():
 
 
 class DeviceArray:
-    """As cupy.ndarray: not an array of numpy's, and not to be mixed with those."""
+    """Simulates cupy.ndarray, which cannot be mixed with numpy arrays."""
 
     __slots__ = ("_array",)
     __hash__ = None
@@ -91,7 +91,7 @@ class DeviceArray:
     def __array__(self, *args, **kwargs):
         raise TypeError(
             "Implicit conversion of an array on the device to a numpy array is not "
-            "allowed; ops.to_numpy does it where it is meant"
+            "allowed; use ops.to_numpy for an explicit one"
         )
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
@@ -114,7 +114,7 @@ class DeviceArray:
     def __getitem__(self, index):
         parts = index if isinstance(index, tuple) else (index,)
         if any(is_mask(part) for part in parts):
-            count_transfer()  # of how many there are
+            count_transfer()  # of the size of the result
         return wrap(self._array[as_index(index)])
 
     def __setitem__(self, index, value):
@@ -139,12 +139,12 @@ class DeviceArray:
         self._array[...] = array
 
     def toDlpack(self):
-        # Not __dlpack__, so that numpy.from_dlpack does not take it for its own.
+        # There is no __dlpack__, so that numpy.from_dlpack refuses the array.
         return self._array.__dlpack__()
 
 
 def wrap(result):
-    """Put the results of a computation on the device, single numbers too."""
+    """Convert the results of a computation to device arrays, scalars included."""
     if isinstance(result, (np.ndarray, np.generic)):
         array = object.__new__(DeviceArray)
         array._array = np.asarray(result)
@@ -155,7 +155,7 @@ def wrap(result):
 
 
 def on_device(value):
-    """The arguments of a computation on the device, where host arrays are refused."""
+    """Unwrap the arguments of a computation on the device. Refuse host arrays."""
     if isinstance(value, DeviceArray):
         return value._array
     if isinstance(value, (np.ndarray, torch.Tensor)):
@@ -168,7 +168,7 @@ def on_device(value):
 
 
 def as_index(index):
-    """Indices may come from the host: they are copied to the device."""
+    """Unwrap an index, which may be on the host: cupy copies it to the device."""
     if isinstance(index, tuple):
         return tuple(map(as_index, index))
     if isinstance(index, slice):
@@ -227,7 +227,7 @@ def _add_methods():
         "swapaxes take transpose var view __neg__ __pos__ __abs__ __invert__"
     ).split():
         setattr(DeviceArray, name, method(name))
-    # cupy has no __index__: range(x) and a_list[x] are refused.
+    # cupy arrays have no __index__: range(x) and a_list[x] are refused.
     for name in (
         "item tolist tobytes nonzero __bool__ __int__ __float__ __complex__ __repr__ "
         "__str__ __format__"
@@ -252,7 +252,7 @@ _add_methods()
 
 
 class Function:
-    """A function of numpy's for arrays on the device."""
+    """A function of numpy that takes and returns device arrays."""
 
     def __init__(self, function):
         self._function = function
@@ -262,7 +262,7 @@ class Function:
         if name in ("nonzero", "flatnonzero", "argwhere", "unique") or (
             name == "where" and len(args) == 1
         ):
-            count_transfer()  # of how many there are
+            count_transfer()  # of the size of the result
         result = self._function(*on_device(args), **on_device(kwargs))
         if name in ("allclose", "array_equal"):
             result = np.bool_(result)
@@ -273,7 +273,7 @@ class Function:
 
 
 class Namespace:
-    """As the module cupy, or a part of it."""
+    """Simulates the module cupy, or a submodule of it."""
 
     ndarray = DeviceArray
 
@@ -299,13 +299,13 @@ class Namespace:
         return self.array(data, dtype, **kwargs)
 
     def _explicit(self, data):
-        """From the host or of the device, but not of both."""
+        """Accept data from the host or from the device, but not from both."""
         parts = data if isinstance(data, (list, tuple)) else [data]
         mixed = any(isinstance(part, DeviceArray) for part in parts)
         return on_device(data) if mixed else data
 
     def split(self, array, indices, axis=0):
-        # The one function of cupy's that wants its numbers on the host.
+        # The only function of cupy whose indices have to be on the host.
         return wrap(np.split(on_device(array), indices, axis))
 
 
@@ -314,7 +314,7 @@ TENSOR_TO_NUMPY = torch.Tensor.numpy
 
 
 class StrictOps(Ops):
-    """As CupyOps: what that has kernels for is computed by NumpyOps here."""
+    """Simulates CupyOps. NumpyOps compute what CupyOps have kernels for."""
 
     name = "strict"
     xp = XP
@@ -336,8 +336,8 @@ class StrictOps(Ops):
 def _kernel(name):
     def check(value):
         if isinstance(value, DeviceArray) and not value.flags["C_CONTIGUOUS"]:
-            # The CUDA kernel would read on, and give wrong numbers.
-            raise ValueError(f"{name} of an array that is not contiguous")
+            # A CUDA kernel would ignore the strides and give wrong numbers.
+            raise ValueError(f"{name}: found an array that is not contiguous")
         return on_device(value)
 
     def kernel(self, *args, **kwargs):

@@ -1,7 +1,7 @@
-"""Tasks of spaCy with a shared `elmo` before them, and what they should learn.
+"""Tasks of spaCy with a shared `elmo` before them, and their training data.
 
-All words have the shape "xxxx", so that an embedding of the shape tells nothing: what
-is learned on top of it comes from ELMo.
+All words have the shape "xxxx", so that an embedding of the shape does not distinguish
+them: whatever a task learns, it learns from ELMo.
 """
 
 import spacy
@@ -14,7 +14,7 @@ from thinc.api import Adam
 import spacy_elmo.layers.elmo_model
 from spacy_elmo.bilm import BiLM, BiLMConfig, BytesConfig, LSTMConfig
 
-# word, lemma, tag, head, dependency, entity; the head counts within the doc
+# word, lemma, tag, head (index in the doc), dependency, entity
 DOCS = [
     "green green ADJ 1 amod B-ANIMAL\n"
     "birds bird NOUN 2 nsubj I-ANIMAL\n"
@@ -45,7 +45,7 @@ ENCODERS = {
         "window_size": 1,
         "maxout_pieces": 2,
     },
-    "maxout of old": {
+    "maxout v1": {
         "@architectures": "spacy.MaxoutWindowEncoder.v1",
         "width": 16,
         "depth": 1,
@@ -85,7 +85,7 @@ EMBEDS = {
 }
 LISTENER = {"@architectures": "spacy-elmo.ElmoListener.v1"}
 
-# What each task is to predict of a doc.
+# The annotation that each task predicts.
 GOLD = {
     "tagger": lambda doc: [token.tag_ for token in doc],
     "morphologizer": lambda doc: [(token.pos_, str(token.morph)) for token in doc],
@@ -99,7 +99,7 @@ GOLD = {
 
 
 def save_tiny(folder, seed=0):
-    """A tiny biLM with vectors about as large as a trained one's."""
+    """Save a tiny biLM with vectors about as large as those of a trained one."""
     torch.manual_seed(seed)
     encoder = BytesConfig(char_dim=4, filters=[[1, 4], [2, 8]])
     bilm = BiLM(BiLMConfig(encoder, LSTMConfig(dim=12, projection_dim=6)))
@@ -155,7 +155,7 @@ def elmo_alone(elmo=LISTENER, **mixing):
 
 
 def task_config(factory, tok2vec):
-    """The config of a component, made small."""
+    """Return the config of a component with a small model."""
     if factory in ("parser", "ner"):
         model = {
             "@architectures": "spacy.TransitionBasedParser.v2",
@@ -190,10 +190,11 @@ def task_config(factory, tok2vec):
 
 
 def make_nlp(bilm, tasks, *, seed=0, numbers=(0, 1, 2), **elmo_config):
-    """A pipeline of `elmo` and tasks, initialised.
+    """Make and initialize a pipeline of `elmo` and tasks.
 
-    tasks (dict[str, dict]): The tok2vec of each, by name; a name is a factory's, with
-        a number after it or not.
+    tasks (dict[str, dict]): The tok2vec of each task by its name, which is the name of
+        a factory, or that with a number after it.
+    RETURNS: The pipeline and its training examples.
     """
     fix_random_seed(seed)
     nlp = spacy.blank("en")
@@ -207,7 +208,7 @@ def make_nlp(bilm, tasks, *, seed=0, numbers=(0, 1, 2), **elmo_config):
 
 
 def train(nlp, examples, n_steps, *, optimizer=None, **options):
-    """RETURNS (list[dict[str, float]]): The losses of each step."""
+    """Train a pipeline and return the losses of each step."""
     optimizer = optimizer or Adam(0.02, L2=0.0)
     losses = [{} for _ in range(n_steps)]
     for step in losses:
@@ -216,7 +217,7 @@ def train(nlp, examples, n_steps, *, optimizer=None, **options):
 
 
 def wrong(nlp, examples, name):
-    """RETURNS: What a task predicts and should, where that differs."""
+    """Return the wrong predictions of a task, each with the expected one."""
     gold = GOLD[name.rstrip("0123456789")]
     pairs = []
     for example in examples:

@@ -1,4 +1,4 @@
-"""ElmoMix against its formula, and gradients against finite differences."""
+"""ElmoMix compared with its formula, and gradients with finite differences."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def make_mix(layers, **options):
 
 
 def formula(h, w, gamma, *, layer_norm=False, fixed=None):
-    """The same in float64, as the paper has it. h: (n_tokens, n_layers, width)."""
+    """Compute the paper's formula in float64. h: (n_tokens, n_layers, width)."""
     s = np.exp(w) / np.exp(w).sum() if fixed is None else np.array(fixed)
     if layer_norm:
         mean, variance = h.mean(-1, keepdims=True), h.var(-1, keepdims=True)
@@ -42,7 +42,7 @@ def formula(h, w, gamma, *, layer_norm=False, fixed=None):
 
 
 def slope(f, x, step=1e-5):
-    """The gradient of f at x, by central differences."""
+    """Compute the gradient of f at x by central differences."""
     x = np.array(x, dtype="float64")
     result = np.zeros_like(x)
     for index in np.ndindex(x.shape):
@@ -65,7 +65,7 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-def test_forward_is_the_formula(options):
+def test_forward_computes_the_formula(options):
     layers = make_layers()
     mix = make_mix(layers, **options)
     expected_options = {k: options.get(k) for k in ("layer_norm", "fixed")}
@@ -78,25 +78,25 @@ def test_forward_is_the_formula(options):
             np.testing.assert_allclose(vectors, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_shares_and_gamma_can_be_read():
+def test_get_mix_returns_shares_and_gamma():
     layers = make_layers()
     s, gamma = get_mix(make_mix(layers, init_weights=[0, np.log(2), 0], init_gamma=3.0))
     assert s == pytest.approx([0.25, 0.5, 0.25]) and gamma == 3.0
     s, gamma = get_mix(make_mix(layers, fixed=[1.0, 0.0, 5.0]))
     assert s == [1.0, 0.0, 5.0] and gamma == 1.0
     assert get_mix(make_mix(layers))[0] == pytest.approx([1 / 3] * 3)
-    # Shares of large w do not overflow.
+    # Large w do not overflow.
     assert get_mix(make_mix(layers, init_weights=[999.0, 0, 0]))[0] == [1, 0, 0]
 
 
-def test_layer_norm_is_of_each_token_and_layer():
+def test_layer_norm_normalizes_each_token_in_each_layer():
     layers = make_layers()
     for j in range(3):
         mix = make_mix(layers, layer_norm=True, fixed=[float(k == j) for k in range(3)])
         for vectors in mix.predict(layers):
             np.testing.assert_allclose(vectors.mean(1), 0, atol=1e-5)
             np.testing.assert_allclose(vectors.std(1), 1, atol=1e-3)
-    # A doc more or less in the batch, or whitespace, changes nothing.
+    # Other docs in the batch and whitespace make no difference.
     alone = Layers([layers.data[0], np.zeros((1, 3, 4), "float32")])
     found = mix.predict(alone)
     assert np.array_equal(found[0], mix.predict(layers)[0])
@@ -122,7 +122,7 @@ def test_wrong_numbers_of_weights_are_refused(name):
         {"l2": -1.0},
     ],
 )
-def test_nonsense_is_refused(options):
+def test_bad_arguments_are_refused(options):
     with pytest.raises(ValueError, match="expected"):
         ElmoMix(**options)
 
@@ -130,7 +130,7 @@ def test_nonsense_is_refused(options):
 # Dropout
 
 
-def test_dropout_follows_the_training():
+def test_the_default_dropout_is_that_of_the_training():
     layers = make_layers(width=2000)
     mix = make_mix(layers)
     plain = mix.predict(layers)
@@ -139,7 +139,7 @@ def test_dropout_follows_the_training():
         check_dropout(mix, layers, plain, rate)
 
 
-def test_a_number_for_dropout_stays():
+def test_a_given_dropout_is_not_changed_by_the_training():
     layers = make_layers(width=2000)
     mix = make_mix(layers, dropout=0.5)
     plain = make_mix(layers).predict(layers)
@@ -157,7 +157,7 @@ def check_dropout(mix, layers, plain, rate):
     output, expected = np.concatenate(output), np.concatenate(plain)
     kept = output != 0
     assert kept.mean() == pytest.approx(1 - rate, abs=0.02)
-    # What is left makes up for what is dropped, in the gradients as well.
+    # Values that are not dropped are scaled up, and so are their gradients.
     np.testing.assert_allclose(output[kept], expected[kept] / (1 - rate), rtol=1e-5)
     gradients = np.concatenate(backprop([np.ones_like(array) for array in plain]))
     assert np.array_equal(gradients.any(1), kept)
@@ -167,7 +167,7 @@ def check_dropout(mix, layers, plain, rate):
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-def test_gradients_are_those_of_the_formula(options):
+def test_gradients_match_finite_differences(options):
     layers = make_layers()
     mix = make_mix(layers, **options)
     rng = np.random.default_rng(1)
@@ -190,7 +190,7 @@ def test_gradients_are_those_of_the_formula(options):
         np.testing.assert_allclose(mix.get_grad("w"), expected, rtol=1e-3, atol=1e-5)
 
 
-def test_nobody_computes_the_gradient_of_frozen_layers():
+def test_the_gradient_of_frozen_layers_is_not_computed():
     layers = make_layers(frozen=True)
     mix = make_mix(layers)
     output, backprop = mix.begin_update(layers)
@@ -198,7 +198,7 @@ def test_nobody_computes_the_gradient_of_frozen_layers():
     assert mix.has_grad("w") and mix.has_grad("gamma")
 
 
-def test_l2_pulls_w_to_zero():
+def test_l2_adds_its_gradient_in_each_batch():
     layers = make_layers()
     w = np.array([0.5, -1.0, 2.0], dtype="float32")
     mix = make_mix(layers, l2=0.3, init_weights=w.tolist())
@@ -214,7 +214,7 @@ def test_l2_pulls_w_to_zero():
 
 
 class Recorder:
-    """An optimizer that changes nothing."""
+    """An optimizer that records gradients and changes nothing."""
 
     def __init__(self):
         self.gradients = {}
@@ -250,8 +250,8 @@ NORMED, PLAIN = with_elmo("input", layer_norm=True), elmo_alone(init_gamma=-2.0)
         ({"tagger1": with_elmo("output"), "tagger2": NORMED}, [1]),
     ],
 )
-def test_gradients_of_the_bilm(bilm, tasks, chosen):
-    """loss = sum(Y * R), where the last task sees only some of the docs."""
+def test_gradients_of_the_bilm_match_finite_differences(bilm, tasks, chosen):
+    """Use the loss sum(Y * R). The last task gets only some of the docs."""
     nlp, examples = make_nlp(bilm, tasks, frozen=False)
     models = tok2vecs(nlp, tasks)
     docs = [example.predicted for example in examples]
@@ -289,8 +289,8 @@ def test_gradients_of_the_bilm(bilm, tasks, chosen):
 
 
 def difference(weight, index, loss, step):
-    """RETURNS: The slope. Small steps drown in float32, large ones meet a maximum of
-    other pieces (maxout, pooling)."""
+    """Compute the slope of the loss. A small step suffers from rounding in float32, a
+    large one may change which piece of a maxout or pooling is the maximum."""
     flat = weight.data.view(-1)
     before = flat[index].item()
     losses = []
@@ -301,7 +301,7 @@ def difference(weight, index, loss, step):
     return (losses[0] - losses[1]) / (2 * step)
 
 
-def test_a_task_without_gold_takes_nothing_from_the_others(bilm):
+def test_a_task_without_gold_does_not_change_the_gradients_of_others(bilm):
     tasks = {"tagger": with_elmo("both"), "parser": with_elmo(), "senter": elmo_alone()}
     nlp, examples = make_nlp(bilm, tasks, frozen=False)
     train(nlp, examples, 2)
@@ -321,7 +321,7 @@ def test_a_task_without_gold_takes_nothing_from_the_others(bilm):
     for name, gradient in expected.items():
         np.testing.assert_allclose(found[name], gradient, rtol=1e-4, atol=1e-5)
         assert np.abs(with_parser[name] - gradient).max() > 1e-3
-    # The last task to come is as good as any.
+    # Leaving out the last task works as well.
     expected = gradients(examples, exclude=["senter"])
     assert any(g.any() for g in expected.values())
     assert not gradients(examples, exclude=list(tasks))

@@ -1,4 +1,4 @@
-"""What the biLM sees as a sentence, and whose vectors a token gets."""
+"""How docs are cut into segments, and from which segment a token gets its vectors."""
 
 import subprocess
 import sys
@@ -39,7 +39,7 @@ def words_of(tokens):
 
 
 def slow_layers(bilm, doc, sentences, window=256, overlap=64):
-    """The layers of a doc, a call of the biLM for each window."""
+    """Compute the layers of a doc with one call of the biLM per window."""
     width = bilm.config.width
     layers = np.zeros((len(doc), bilm.config.lstm.n_layers + 1, width), np.float32)
     for sentence in sentences:
@@ -68,7 +68,7 @@ def sizes(draw):
 
 
 @given(sizes())
-def test_each_word_comes_from_the_window_it_is_deepest_in(sizes):
+def test_vectors_come_from_the_window_with_most_context(sizes):
     n, size, overlap = sizes
     found = windows(*sizes).tolist()
     depths = [[] for _ in range(n)]
@@ -89,7 +89,7 @@ def test_each_word_comes_from_the_window_it_is_deepest_in(sizes):
         assert all(end - begin == min(n, size) for begin, end, _, _ in found)
 
 
-def test_no_window_is_made_in_vain():
+def test_there_are_no_more_windows_than_needed():
     assert len(windows(256, 256, 64)) == 1
     assert len(windows(257, 256, 64)) == 2
     assert len(windows(256 + 192, 256, 64)) == 2
@@ -97,14 +97,14 @@ def test_no_window_is_made_in_vain():
 
 
 @pytest.mark.parametrize("window,overlap", [(8, 3), (8, 0), (1, 0), (256, 64)])
-def test_a_doc_without_sentences_is_read_in_windows(tiny, make_nlp, window, overlap):
+def test_a_doc_without_sentences_is_cut_into_windows(tiny, make_nlp, window, overlap):
     nlp = make_nlp(window=window, overlap=overlap)
     doc = nlp(TEXT.replace("very", "very  ").replace("noon", "noon\n\n"))
     assert sum(token.is_space for token in doc) == 2
     assert_layers(doc, slow_layers(tiny.bilm, doc, [doc], window, overlap))
 
 
-def test_long_sentences_are_read_in_windows(tiny, make_nlp):
+def test_long_sentences_are_cut_into_windows(tiny, make_nlp):
     doc = make_nlp("sentencizer", window=4, overlap=2)(TEXT)
     assert max(len(sentence) for sentence in doc.sents) > 4
     assert_layers(doc, slow_layers(tiny.bilm, doc, doc.sents, 4, 2))
@@ -114,7 +114,7 @@ def test_long_sentences_are_read_in_windows(tiny, make_nlp):
 
 
 @pytest.mark.parametrize("segments", ["auto", "sentences"])
-def test_sentences_are_read_where_boundaries_are_set(tiny, make_nlp, segments):
+def test_sentences_are_segments_where_boundaries_are_set(tiny, make_nlp, segments):
     doc = make_nlp("sentencizer", segments=segments)(TEXT)
     assert len(list(doc.sents)) == 4
     assert_layers(doc, slow_layers(tiny.bilm, doc, doc.sents))
@@ -122,7 +122,7 @@ def test_sentences_are_read_where_boundaries_are_set(tiny, make_nlp, segments):
 
 @pytest.mark.parametrize("ends", [".", "!?", "...", "\n", "다 .", '. "'])
 def test_punctuation_ends_sentences(tiny, make_nlp, ends):
-    """By the rule of the sentencizer, which pretraining cuts its text by."""
+    """The rule is that of spaCy's sentencizer, which pretraining uses too."""
     text = TEXT.replace(" . ", f" {ends} ")
     doc = make_nlp(segments="punctuation")(text)
     assert not doc.has_annotation("SENT_START")
@@ -130,7 +130,7 @@ def test_punctuation_ends_sentences(tiny, make_nlp, ends):
     assert_layers(doc, slow_layers(tiny.bilm, doc, sentences))
 
 
-def test_punctuation_takes_no_notice_of_sentences(make_nlp):
+def test_punctuation_ignores_sentence_boundaries(make_nlp):
     nlp = make_nlp(segments="punctuation")
     doc = nlp.make_doc(TEXT)
     for token in doc:
@@ -139,7 +139,7 @@ def test_punctuation_takes_no_notice_of_sentences(make_nlp):
     assert nlp("").tensor.shape == (0, 10)
 
 
-def test_windows_take_no_notice_of_sentences(tiny, make_nlp):
+def test_windows_ignore_sentence_boundaries(tiny, make_nlp):
     doc = make_nlp("sentencizer", segments="windows")(TEXT)
     assert_layers(doc, slow_layers(tiny.bilm, doc, [doc]))
 
@@ -156,7 +156,7 @@ def test_some_boundaries_are_enough(tiny, make_nlp, segments):
     assert_layers(nlp(doc), slow_layers(tiny.bilm, doc, [doc[:4], doc[4:]]))
 
 
-def test_sentences_may_begin_with_whitespace(tiny, make_nlp):
+def test_sentences_can_begin_with_whitespace(tiny, make_nlp):
     nlp = make_nlp()
     words = ["\n", "A", "b", "\n", "\n", "c", " ", "d", "e", "\n"]
     starts = [True, False, False, True, False, False, False, True, False, True]
@@ -171,14 +171,14 @@ def test_a_boundary_within_whitespace_cuts_once(tiny, make_nlp):
     assert_layers(nlp(doc), slow_layers(tiny.bilm, doc, [doc[:1], doc[3:]]))
 
 
-def test_sentences_can_be_asked_for(make_nlp):
+def test_sentences_can_be_required(make_nlp):
     nlp = make_nlp(segments="sentences")
     with pytest.raises(ValueError, match="no sentence boundaries") as caught:
         nlp(TEXT)
-    sentence = str(caught.value)
-    assert "\n" not in sentence
-    assert "segments is 'sentences'" in sentence and "'sentencizer'" in sentence
-    # Nothing could be set in these.
+    message = str(caught.value)
+    assert "\n" not in message
+    assert "segments is 'sentences'" in message and "'sentencizer'" in message
+    # Docs this short need no boundaries.
     assert nlp("").tensor.shape == (0, 10)
     assert nlp("One").tensor.any()
 
@@ -191,7 +191,7 @@ def test_sentences_can_be_asked_for(make_nlp):
     "text",
     ["", " ", "\n\n \t", " a b", "a b  ", "a  b", "\n a\n b \n\n c .\n\nd e \n", "a b"],
 )
-def test_whitespace_is_not_read(tiny, make_nlp, before, text):
+def test_whitespace_has_zeros(tiny, make_nlp, before, text):
     doc = make_nlp(*before)(text)
     is_space = np.array([token.is_space for token in doc], dtype=bool)
     assert doc.tensor.shape == (len(doc), 10)
@@ -223,7 +223,7 @@ def test_the_bilm_never_sees_whitespace(make_nlp, monkeypatch):
 
 
 def stateful_layers(bilm, segments):
-    """The layers of one doc, segment by segment."""
+    """Compute the layers of one doc, segment by segment."""
     bilm.reset_state()
     found = [bilm.embed([segment], stateful=True)[0] for segment in segments]
     bilm.reset_state()
@@ -234,7 +234,9 @@ TEXTS = [TEXT, "", "One sentence .", "A b . C d . E .", "Is \n it ? No . No !", 
 
 
 @pytest.mark.parametrize("max_batch_tokens", [1, 2048])
-def test_states_go_from_sentence_to_sentence_of_a_doc(tiny, make_nlp, max_batch_tokens):
+def test_states_are_carried_from_sentence_to_sentence_of_a_doc(
+    tiny, make_nlp, max_batch_tokens
+):
     nlp = make_nlp("sentencizer", stateful=True, max_batch_tokens=max_batch_tokens)
     plain = make_nlp("sentencizer")
     for doc in nlp.pipe(TEXTS):  # in one batch
@@ -253,7 +255,7 @@ def test_states_go_from_sentence_to_sentence_of_a_doc(tiny, make_nlp, max_batch_
     assert np.abs(carried).max() > 1e-3
 
 
-def test_states_go_from_window_to_window(tiny, make_nlp):
+def test_states_are_carried_from_window_to_window(tiny, make_nlp):
     doc = make_nlp(stateful=True, window=4, overlap=2)(TEXT)
     words = words_of(doc)
     segments = [words[begin : begin + 4] for begin in range(0, len(words), 4)]
@@ -290,7 +292,7 @@ print(kilobytes("VmHWM:") - before)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_a_long_doc_never_has_all_its_layers_in_memory(tmp_path):
+def test_the_layers_of_a_long_doc_are_never_all_in_memory(tmp_path):
     n_tokens = 200_000
     command = [sys.executable, "-c", LONG, str(tmp_path), str(n_tokens)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -298,7 +300,7 @@ def test_a_long_doc_never_has_all_its_layers_in_memory(tmp_path):
     assert int(done.stdout) * 1024 < layers
 
 
-def test_sentences_of_a_hook_are_sentences(folder):
+def test_sentences_can_come_from_a_user_hook(folder):
     nlp = spacy.blank("en")
     nlp.add_pipe("elmo", config={"bilm": folder, "segments": "sentences"})
     hooked = Doc(nlp.vocab, words=["a", "b", "c", "d"])

@@ -1,5 +1,5 @@
-"""The Thinc side on a GPU that is not there: see the fixture `device`. What a GPU would
-punish fails, and nothing waits for the device that does not have to."""
+"""The Thinc side on a simulated GPU (see the fixture `device`): mistakes that fail on a
+GPU fail here, and code makes the host wait for the device only where it must."""
 
 import copy
 import operator
@@ -64,7 +64,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_mistakes_are_refused(device, mistake):
+def test_mixing_device_and_host_is_refused(device, mistake):
     host = np.ones((3, 3), dtype="float32")
     with pytest.raises((TypeError, ValueError)):
         MISTAKES[mistake](device.ops.asarray(host), host, device.ops)
@@ -111,22 +111,22 @@ def test_transfers_are_counted(device, what):
         assert len(TRANSFERS) == (what in TO_THE_HOST)
 
 
-def test_kernels_read_memory_as_it_comes(device):
+def test_kernels_refuse_arrays_that_are_not_contiguous(device):
     x = device.ops.xp.ones((4, 6), dtype="float32")[:, :3]
-    if device.counts:  # cupy does not look, and gives wrong numbers
+    if device.counts:  # cupy does not check, and gives wrong numbers
         with pytest.raises(ValueError, match="contiguous"):
             device.ops.seq2col(x, 1)
     assert device.ops.seq2col(device.ops.as_contig(x), 1).shape == (4, 9)
 
 
-def test_transfers_belong_to_the_code_that_wants_them(device):
+def test_transfers_are_counted_for_the_function_that_asks_for_them(device):
     mix = ElmoMix()
     mix.initialize(X=Layers([device.ops.alloc3f(1, 3, 4)]))
     with device.transfers("mix.py:get_mix"):
         shares, gamma = get_mix(mix)
     assert shares == pytest.approx([1 / 3] * 3) and gamma == 1.0
     with device.transfers():
-        device.host(mix.get_param("w"))  # the test's
+        device.host(mix.get_param("w"))  # by the test
 
 
 # The torch side
@@ -176,7 +176,9 @@ def assert_close(device, array, expected):
 @pytest.mark.parametrize("store_dtype", ["float32", "float16"])
 @pytest.mark.parametrize("store_layers", ["device", "cpu", "none"])
 @pytest.mark.parametrize("more", [{}, {"cache_layers": "always"}])
-def test_component(device, bilm, store_layers, store_dtype, more):
+def test_the_component_transfers_only_what_it_stores_on_the_cpu(
+    device, bilm, store_layers, store_dtype, more
+):
     stored = {"store_layers": store_layers, "store_dtype": store_dtype}
     nlp = make_nlp(bilm, **stored, **more)
     nlp.initialize()  # loads the weights
@@ -209,7 +211,7 @@ def test_component(device, bilm, store_layers, store_dtype, more):
         {"mix": [0.0, 0.5, 0.5], "frozen": False},
     ],
 )
-def test_encoding_settings(device, bilm, settings):
+def test_no_setting_of_the_encoding_needs_transfers(device, bilm, settings):
     nlp = make_nlp(bilm, **settings)
     nlp.initialize()
     with device.transfers():
@@ -228,7 +230,7 @@ MIXES = [{}, {"layer_norm": True, "l2": 0.1}, {"fixed": [0.0, 0.5, 0.5]}]
 
 @pytest.mark.parametrize("frozen", [True, False])
 @pytest.mark.parametrize("options", [*MIXES, {"dropout": 0.5}])
-def test_mix(device, options, frozen):
+def test_the_mix_trains_without_transfers(device, options, frozen):
     rng = np.random.default_rng(0)
     hosts = [rng.normal(size=(n, 3, 4)).astype("float32") for n in (5, 0, 2)]
 
@@ -250,7 +252,7 @@ def test_mix(device, options, frozen):
     with use_ops("numpy"):
         expected = run(ElmoMix().ops)
     assert all(map(device.has, found))
-    if "dropout" not in options:  # GPUs have other random numbers
+    if "dropout" not in options:  # a GPU draws other random numbers
         for x, y in zip(found, expected, strict=True):
             assert_close(device, x, y)
 

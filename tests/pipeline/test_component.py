@@ -1,5 +1,5 @@
-"""The `elmo` component as users see it: what stands in the contract, its settings, and
-that batches and processes do not show."""
+"""The `elmo` component as users see it: its attributes, its settings, and that results
+do not depend on batches and processes."""
 
 import multiprocessing
 import pickle
@@ -40,17 +40,17 @@ def assert_close(found, expected, tolerance=1e-6):
 
 
 def refusal(function, *args, **kwargs):
-    """The one sentence that is said of something."""
+    """Return the message of a ValueError, after a check that it is one line."""
     with pytest.raises(ValueError) as caught:
         function(*args, **kwargs)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
 
-# The contract
+# Attributes of docs, spans and tokens
 
 
-def test_a_doc_has_what_the_contract_names(folder, make_nlp):
+def test_a_doc_has_all_attributes(folder, make_nlp):
     nlp = make_nlp()
     doc = nlp(TEXT)
     layers = load_bilm(folder).embed([[token.text for token in doc]])[0]
@@ -76,11 +76,11 @@ def test_layer_0_is_the_token_vector_twice(make_nlp):
     assert words.any()
     assert_close(words[:, :5], words[:, 5:], 0)
     again = make_nlp()("skit in other words")._.elmo.layers[:, 0]
-    assert_close(again[:2], words[[7, 5]])  # whatever is around it
+    assert_close(again[:2], words[[7, 5]])  # the context does not matter
 
 
-@pytest.mark.filterwarnings("ignore:.*W007")  # spaCy's, of any tensor
-def test_spacys_own_calls_work(make_nlp):
+@pytest.mark.filterwarnings("ignore:.*W007")  # spaCy's, for any doc.tensor
+def test_vectors_and_similarity_of_spacy_work(make_nlp):
     nlp = make_nlp()
     doc, other = nlp(TEXT), nlp("Another text")
     assert doc.has_vector and doc[1].has_vector
@@ -94,7 +94,7 @@ def test_spacys_own_calls_work(make_nlp):
     assert doc.similarity(nlp(TEXT)) == pytest.approx(1, abs=1e-5)
 
 
-def test_the_repr_says_what_is_there(make_nlp):
+def test_the_repr_says_what_is_stored(make_nlp):
     nlp = make_nlp()
     assert repr(nlp(TEXT)._.elmo) == "<ELMo of 9 tokens: layers and vectors>"
     assert repr(nlp.make_doc(TEXT)._.elmo) == "<ELMo of 9 tokens: nothing computed>"
@@ -110,7 +110,7 @@ sys.stdout.write(nlp(sys.argv[1]).tensor.tobytes().hex())
 
 
 @pytest.mark.slow
-def test_the_default_works_at_once_and_everywhere(recwarn):
+def test_the_default_works_without_a_config_in_any_process(recwarn):
     warnings.simplefilter("always")
     torch.manual_seed(1)
     expected = torch.rand(1)
@@ -119,7 +119,7 @@ def test_the_default_works_at_once_and_everywhere(recwarn):
     nlp.add_pipe("elmo")
     doc = nlp(TEXT)
     list(nlp.pipe(["More text", "and more"]))
-    assert torch.rand(1) == expected  # no one else's random numbers are used up
+    assert torch.rand(1) == expected  # the random state is unchanged
     assert not recwarn.list
 
     command = [sys.executable, "-c", DEFAULT, TEXT]
@@ -129,7 +129,7 @@ def test_the_default_works_at_once_and_everywhere(recwarn):
     assert np.abs(found).max() > 0.01
 
 
-def test_a_bilm_that_is_named_gives_no_warning(make_nlp, recwarn):
+def test_a_bilm_from_a_folder_gives_no_warning(make_nlp, recwarn):
     warnings.simplefilter("always")
     make_nlp()(TEXT)
     assert not recwarn.list
@@ -138,7 +138,7 @@ def test_a_bilm_that_is_named_gives_no_warning(make_nlp, recwarn):
 # The mix
 
 
-def test_the_mix_is_a_plain_mean_or_what_is_asked_for(make_nlp):
+def test_the_mix_is_the_mean_or_has_the_given_shares(make_nlp):
     layers = make_nlp()(TEXT)._.elmo.layers
     assert_close(make_nlp(mix=None)(TEXT).tensor, layers.mean(axis=1))
     assert_close(make_nlp(mix=[0, 0, 1])(TEXT).tensor, layers[:, 2])
@@ -151,8 +151,8 @@ def test_the_mix_is_a_plain_mean_or_what_is_asked_for(make_nlp):
 
 @pytest.mark.parametrize("mix", [[1.0], [0.25] * 4, []])
 def test_a_mix_of_the_wrong_length_is_refused(make_nlp, mix):
-    sentence = refusal(make_nlp(mix=mix), TEXT)
-    assert f"mix has {len(mix)} numbers; expected 3" in sentence
+    message = refusal(make_nlp(mix=mix), TEXT)
+    assert f"mix has {len(mix)} numbers; expected 3" in message
 
 
 # Settings
@@ -172,26 +172,26 @@ def test_a_mix_of_the_wrong_length_is_refused(make_nlp, mix):
         ("cache_memory_mb", -1, "0 or more"),
     ],
 )
-def test_bad_settings_are_named(make_nlp, key, value, expected):
-    sentence = refusal(make_nlp, **{key: value})
-    assert sentence.startswith(f"{key} is {value!r}; expected ")
-    assert expected in sentence
+def test_the_error_names_a_bad_setting(make_nlp, key, value, expected):
+    message = refusal(make_nlp, **{key: value})
+    assert message.startswith(f"{key} is {value!r}; expected ")
+    assert expected in message
 
 
 @pytest.mark.parametrize("key,value", [("window", "long"), ("mix", 1), ("bilm", 3)])
-def test_settings_of_the_wrong_type_are_named(make_nlp, key, value):
+def test_the_error_names_a_setting_of_the_wrong_type(make_nlp, key, value):
     with pytest.raises(ValueError, match=key):
         make_nlp(**{key: value})
 
 
-def test_surprisal_does_not_go_with_states(make_nlp):
-    said = refusal(make_nlp, surprisal=True, stateful=True)
-    assert "surprisal" in said and "stateful" in said
+def test_surprisal_cannot_be_combined_with_stateful(make_nlp):
+    message = refusal(make_nlp, surprisal=True, stateful=True)
+    assert "both surprisal and stateful" in message
 
 
-def test_a_source_that_is_not_there_is_named(make_nlp, tmp_path):
-    sentence = refusal(make_nlp(bilm=str(tmp_path / "nowhere")), TEXT)
-    assert str(tmp_path / "nowhere") in sentence
+def test_the_error_names_a_missing_source(make_nlp, tmp_path):
+    message = refusal(make_nlp(bilm=str(tmp_path / "nowhere")), TEXT)
+    assert str(tmp_path / "nowhere") in message
 
 
 # Batches
@@ -204,7 +204,7 @@ def make_texts():
 
 
 @pytest.mark.parametrize("stateful", [False, True])
-def test_batches_do_not_show(make_nlp, stateful):
+def test_results_do_not_depend_on_batches(make_nlp, stateful):
     texts = make_texts()
     nlp = make_nlp(stateful=stateful, window=20, overlap=5)
     expected = [nlp(text).tensor for text in texts]
@@ -231,16 +231,16 @@ def test_pipe_keeps_order_and_contexts(make_nlp):
         assert_close(other.tensor, doc.tensor)
 
 
-def test_pipe_asks_for_no_more_docs_than_it_needs(make_nlp):
+def test_pipe_takes_only_one_batch_from_the_stream(make_nlp):
     nlp = make_nlp()
-    asked = []
-    stream = (asked.append(n) or nlp.make_doc(f"text {n}") for n in range(50))
+    taken = []
+    stream = (taken.append(n) or nlp.make_doc(f"text {n}") for n in range(50))
     docs = nlp.get_pipe("elmo").pipe(stream, batch_size=4)
     assert next(docs).text == "text 0"
-    assert len(asked) == 4
+    assert len(taken) == 4
 
 
-def test_memory_zones(make_nlp):
+def test_results_are_the_same_in_memory_zones(make_nlp):
     nlp = make_nlp()
     expected = nlp(TEXT).tensor
     for _ in range(2):
@@ -264,7 +264,7 @@ def make_sentences(nlp, n):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_processes_do_not_show(make_nlp, method):
+def test_results_do_not_depend_on_processes(make_nlp, method):
     nlp = make_nlp(segments="sentences")
     nlp.set_error_handler(ignore)
     expected = list(nlp.pipe(make_sentences(nlp, 6)))

@@ -1,5 +1,5 @@
-"""What docs keep, what happens to it on their way, and what components that listen get
-of docs with a history."""
+"""ELMo data on docs: what is stored, what becomes of it when docs are saved, copied or
+retokenized, and which layers listeners get for such docs."""
 
 import pickle
 
@@ -19,7 +19,7 @@ def folder(tiny, tmp_path):
 
 @pytest.fixture
 def other_folder(random_pair, tmp_path):
-    """Another biLM of the same sizes."""
+    """Save another biLM of the same sizes."""
     lstm = {"projection_dim": 5, "n_layers": 2}
     random_pair(8, scale=0.5, lstm=lstm).bilm.save(tmp_path / "other")
     return str(tmp_path / "other")
@@ -46,7 +46,7 @@ def assert_close(found, expected, tolerance=1e-6):
 
 
 def assert_same(doc, other):
-    """The same ELMo vectors, wherever one looks."""
+    """Assert that all attributes of two docs have the same values."""
     assert_close(doc._.elmo.layers, other._.elmo.layers)
     assert_close(doc._.elmo.vectors, other._.elmo.vectors)
     assert_close(doc[-1]._.elmo, other[-1]._.elmo)
@@ -54,9 +54,9 @@ def assert_same(doc, other):
 
 
 def assert_refused(doc, *parts, token=-1):
-    """One sentence with some parts is said of a doc and of a token, wherever one
-    looks."""
-    for look in (
+    """Assert that each attribute of a doc and of one of its tokens raises an error with
+    a message of one line that contains the parts."""
+    for access in (
         lambda: doc._.elmo.layers,
         lambda: doc._.elmo.vectors,
         lambda: doc[token]._.elmo,
@@ -64,18 +64,18 @@ def assert_refused(doc, *parts, token=-1):
         lambda: doc[token:]._.elmo,
     ):
         with pytest.raises(ValueError) as caught:
-            look()
+            access()
         assert "\n" not in str(caught.value)
         assert all(part in str(caught.value) for part in parts)
 
 
-# What is kept
+# What docs store
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 @pytest.mark.parametrize("store", ["device", "cpu"])
 @pytest.mark.parametrize("cache", ["none", "always"])
-def test_layers_are_kept_as_asked(nlp, make_nlp, store, dtype, cache):
+def test_layers_are_stored_as_the_settings_say(nlp, make_nlp, store, dtype, cache):
     expected = nlp(TEXT)
     other = make_nlp(store_layers=store, store_dtype=dtype, cache_layers=cache)
     for doc in other.pipe([TEXT, TEXT]):
@@ -84,7 +84,7 @@ def test_layers_are_kept_as_asked(nlp, make_nlp, store, dtype, cache):
         assert_close(
             layers, expected._.elmo.layers, 1e-6 if dtype == "float32" else 2e-3
         )
-        # Vectors are as exact as ever.
+        # Vectors are float32 even if layers are not.
         assert doc.tensor.dtype == doc._.elmo.vectors.dtype == np.float32
         assert_close(doc.tensor, expected.tensor)
         assert_close(doc._.elmo.vectors, expected.tensor)
@@ -94,7 +94,7 @@ def test_layers_are_kept_as_asked(nlp, make_nlp, store, dtype, cache):
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 @pytest.mark.parametrize("cache", ["none", "always"])
-def test_layers_need_not_be_kept(nlp, make_nlp, dtype, cache):
+def test_layers_need_not_be_stored(nlp, make_nlp, dtype, cache):
     expected = nlp(TEXT)
     doc = make_nlp(store_layers="none", store_dtype=dtype, cache_layers=cache)(TEXT)
     assert not any(
@@ -107,12 +107,12 @@ def test_layers_need_not_be_kept(nlp, make_nlp, dtype, cache):
     assert_close(doc._.elmo.vectors, expected.tensor)
     assert_close(doc[2]._.elmo, expected.tensor[2])
     assert repr(doc._.elmo) == "<ELMo of 12 tokens: vectors>"
-    for look in (lambda: doc._.elmo.layers, lambda: doc[0]._.elmo_layers):
+    for access in (lambda: doc._.elmo.layers, lambda: doc[0]._.elmo_layers):
         with pytest.raises(ValueError, match="layers.* not stored; set store_layers"):
-            look()
+            access()
 
 
-# Docs on their way
+# Docs that are saved, copied or changed
 
 
 def reload_bytes(doc):
@@ -137,14 +137,14 @@ def test_reloaded_docs_keep_everything(make_nlp, reload, dtype):
     assert_same(other, doc)
 
 
-def test_a_docbin_without_user_data_loses_vectors(nlp):
+def test_a_docbin_without_user_data_has_no_vectors(nlp):
     data = DocBin(docs=[nlp(TEXT)]).to_bytes()
     (doc,) = DocBin().from_bytes(data).get_docs(nlp.vocab)
     assert_refused(doc, "no ELMo vectors", "run the 'elmo' component", "DocBin")
     assert_same(nlp(doc), nlp(TEXT))
 
 
-def test_copies_have_arrays_of_their_own(nlp):
+def test_copies_share_no_arrays(nlp):
     doc = nlp(TEXT)
     other = doc.copy()
     assert_same(other, doc)
@@ -152,14 +152,14 @@ def test_copies_have_arrays_of_their_own(nlp):
     assert doc._.elmo.layers.any() and doc._.elmo.vectors.any()
 
 
-def test_docs_made_of_docs_have_no_vectors(nlp):
+def test_docs_made_from_other_docs_have_no_vectors(nlp):
     docs = [nlp(TEXT), nlp("Hi there")]
     with pytest.warns(UserWarning, match="W101.*elmo"):
         merged = Doc.from_docs(docs)
     cut = docs[0][1:4].as_doc(copy_user_data=True)
     for doc in (merged, cut):
         assert_refused(doc, "no ELMo vectors", "Doc.from_docs", "Span.as_doc")
-    # A boundary is where the second doc begins.
+    # Doc.from_docs sets a sentence boundary where the second doc begins.
     expected = np.concatenate([doc._.elmo.layers for doc in docs])
     assert_close(nlp(merged)._.elmo.layers, expected)
     assert_same(nlp(cut), nlp("York is in"))
@@ -192,16 +192,16 @@ def test_retokenized_docs_are_refused(nlp, retokenize, n):
     assert_same(nlp(doc), nlp(Doc(nlp.vocab, words=[token.text for token in doc])))
 
 
-def test_retokenized_docs_are_refused_also_with_as_many_tokens(nlp):
+def test_retokenized_docs_are_refused_even_with_the_same_number_of_tokens(nlp):
     doc = nlp(TEXT)
     expected = doc[-1]._.elmo
     merge_and_split(doc)
     assert len(doc) == 12
     assert_refused(doc, "retokenized", token=3)
-    assert_close(doc[-1]._.elmo, expected)  # nothing has moved here
+    assert_close(doc[-1]._.elmo, expected)  # this token has not changed
 
 
-def test_vectors_can_be_dropped(nlp):
+def test_vectors_can_be_removed(nlp):
     nlp.add_pipe("doc_cleaner", config={"attrs": {"_.elmo": None}})
     doc = nlp(TEXT)
     assert not doc.user_data
@@ -211,7 +211,7 @@ def test_vectors_can_be_dropped(nlp):
 
 
 @pytest.mark.parametrize("store", ["device", "none"])
-def test_another_tensor_leaves_the_vectors(make_nlp, store):
+def test_another_doc_tensor_does_not_change_the_vectors(make_nlp, store):
     nlp = make_nlp(store_layers=store)
     expected = nlp(TEXT)._.elmo.vectors
     nlp.add_pipe("tok2vec")
@@ -221,7 +221,7 @@ def test_another_tensor_leaves_the_vectors(make_nlp, store):
     assert_close(doc._.elmo.vectors, expected)
 
 
-def test_running_twice_is_as_running_once(nlp, make_nlp, other_folder):
+def test_running_twice_gives_the_results_of_the_last_run(nlp, make_nlp, other_folder):
     doc, other = nlp(TEXT), make_nlp(bilm=other_folder)
     assert_same(nlp(doc), nlp(TEXT))
     assert doc.vector_norm > 0
@@ -229,12 +229,12 @@ def test_running_twice_is_as_running_once(nlp, make_nlp, other_folder):
     assert np.abs(expected.tensor - doc.tensor).max() > 0.1
     other.get_pipe("elmo")(doc)
     assert_same(doc, expected)
-    # spaCy remembers these.
+    # spaCy caches these two.
     assert_close(doc.vector, expected.vector)
     assert doc.vector_norm == pytest.approx(expected.vector_norm)
 
 
-def test_vectors_of_the_vocab_win(nlp):
+def test_token_vector_prefers_the_vectors_of_the_vocab(nlp):
     expected = nlp(TEXT)
     table = np.arange(4, dtype=np.float32)
     nlp.vocab.set_vector("York", table)
@@ -246,7 +246,7 @@ def test_vectors_of_the_vocab_win(nlp):
     assert_close(doc[1]._.elmo, expected.tensor[1])
 
 
-# Components that listen
+# Listeners
 
 
 @pytest.fixture
@@ -265,7 +265,7 @@ def make_tagging(make_nlp):
         for n in range(6):
             tagger.add_label(f"T{n}")
         nlp.initialize()
-        # Without training, one label would win everywhere.
+        # Without training, all tokens would get the same label.
         softmax, mean = tagger.model.get_ref("softmax"), nlp(TEXT).tensor.mean(axis=0)
         weights = np.random.default_rng(0).normal(0, 9, (6, 10)).astype("f")
         softmax.set_param("W", weights)
@@ -286,8 +286,8 @@ def tags(docs):
     return [[token.tag_ for token in doc] for doc in docs]
 
 
-def heard(nlp, docs):
-    """The layers that a listener gets."""
+def listener_layers(nlp, docs):
+    """Return the layers that the tagger's listener gets."""
     nodes = nlp.get_pipe("tagger").model.walk()
     return (
         next(node for node in nodes if node.name == "elmo-listener").predict(docs).data
@@ -304,7 +304,7 @@ STORED = [
 
 @pytest.mark.parametrize("after", [[], ["sentencizer"]])
 @pytest.mark.parametrize("storage", STORED)
-def test_predictions_are_the_same_whatever_docs_keep(make_tagging, after, storage):
+def test_predictions_do_not_depend_on_what_docs_store(make_tagging, after, storage):
     expected = tags(make_tagging(*after).pipe(texts(25)))
     assert len({tag for row in expected for tag in row}) > 3
     nlp = make_tagging(*after, **storage)
@@ -314,21 +314,21 @@ def test_predictions_are_the_same_whatever_docs_keep(make_tagging, after, storag
 
 
 @pytest.mark.parametrize("storage", [{}, *STORED])
-def test_listeners_get_what_elmo_read(make_tagging, storage):
+def test_listeners_get_layers_of_the_segments_that_elmo_saw(make_tagging, storage):
     expected = [doc._.elmo.layers for doc in make_tagging().pipe(texts(30))]
     nlp = make_tagging("sentencizer", **storage)
     docs = list(nlp.pipe(texts(30), batch_size=30))
     assert all(len(list(doc.sents)) > 1 for doc in docs)
-    at_once = heard(nlp, docs)
-    # More docs than the component remembers.
+    early = listener_layers(nlp, docs)
+    # Process more docs than the component remembers.
     list(nlp.pipe((f"another text {n}" for n in range(100)), batch_size=10))
-    for a, b, layers in zip(at_once, heard(nlp, docs), expected, strict=True):
+    for a, b, layers in zip(early, listener_layers(nlp, docs), expected, strict=True):
         assert_close(a, layers)
         assert_close(b, layers)
 
 
 @pytest.mark.parametrize("storage", [{}, {"store_layers": "none"}])
-def test_listeners_take_only_what_is_true(
+def test_listeners_do_not_use_outdated_layers(
     make_nlp, make_tagging, other_folder, storage
 ):
     nlp = make_tagging(**storage)
@@ -338,16 +338,16 @@ def test_listeners_take_only_what_is_true(
     for retokenize in (merge, split, merge_and_split):
         docs.append(nlp(TEXT))
         retokenize(docs[-1])
-    for doc, found in zip(docs, heard(nlp, docs), strict=True):
+    for doc, found in zip(docs, listener_layers(nlp, docs), strict=True):
         fresh = Doc(nlp.vocab, words=[token.text for token in doc])
         expected = nlp.get_pipe("elmo").model.predict([fresh]).data[0]
         assert_close(found, expected)
 
 
-def test_layers_of_earlier_weights_are_forgotten(make_tagging, other_folder):
+def test_listeners_do_not_use_layers_of_earlier_weights(make_tagging, other_folder):
     nlp = make_tagging(store_layers="none")
     other = make_tagging(store_layers="none", bilm=other_folder)
     nlp(TEXT)
     doc = other(TEXT)
     nlp.get_pipe("elmo").from_bytes(other.get_pipe("elmo").to_bytes())
-    assert_close(heard(nlp, [doc])[0], heard(other, [doc])[0])
+    assert_close(listener_layers(nlp, [doc])[0], listener_layers(other, [doc])[0])

@@ -1,4 +1,4 @@
-"""What tasks learn with `elmo` before them, and what that does to the biLM."""
+"""Training of tasks with `elmo` before them, with a frozen biLM and without."""
 
 import copy
 import gc
@@ -30,8 +30,12 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import SGD, Adam
 
-import spacy_elmo.pipeline.layer_source
+from spacy_elmo.layers.elmo_model import ElmoModel
 from spacy_elmo.layers.mix import get_mix
+from spacy_elmo.layers.settings import EncodingSettings
+from spacy_elmo.pipeline import layer_source
+from spacy_elmo.pipeline.layer_source import LayerSource
+from spacy_elmo.pipeline.storage_settings import StorageSettings
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +49,7 @@ def encoded(monkeypatch):
 
 
 def learn(nlp, examples, names, learn_rate=0.02):
-    """Train until all tasks predict what they were shown."""
+    """Train until all tasks predict their training examples correctly."""
     optimizer = Adam(learn_rate, L2=0.0)
     for _ in range(15):
         train(nlp, examples, 20, optimizer=optimizer)
@@ -60,7 +64,7 @@ def learn(nlp, examples, names, learn_rate=0.02):
 
 
 @pytest.mark.parametrize("name", GOLD)
-def test_tasks_learn_what_only_elmo_tells(bilm, name):
+def test_tasks_learn_what_only_elmo_can_tell_them(bilm, name):
     nlp, examples = make_nlp(bilm, {name: with_elmo()})
     assert wrong(nlp, examples, name)
     learn(nlp, examples, [name])
@@ -69,7 +73,7 @@ def test_tasks_learn_what_only_elmo_tells(bilm, name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["tagger", "ner"])
 @pytest.mark.parametrize("where", ["output", "both"])
-def test_tasks_learn_wherever_elmo_comes_in(bilm, name, where):
+def test_tasks_learn_with_elmo_at_their_output(bilm, name, where):
     nlp, examples = make_nlp(bilm, {name: with_elmo(where)})
     learn(nlp, examples, [name])
 
@@ -82,7 +86,7 @@ def test_tasks_learn_from_elmo_alone(bilm, name):
 
 @pytest.mark.parametrize("where", ["input", "both"])
 @pytest.mark.parametrize("encode", ENCODERS)
-def test_layers_of_spacy_work_beside_elmo(bilm, encode, where):
+def test_encoders_of_spacy_work_with_elmo(bilm, encode, where):
     tok2vec = with_elmo(where, embed="characters", encode=encode)
     nlp, examples = make_nlp(bilm, {"tagger": tok2vec})
     width = nlp.get_pipe("tagger").model.get_ref("tok2vec").get_dim("nO")
@@ -90,7 +94,7 @@ def test_layers_of_spacy_work_beside_elmo(bilm, encode, where):
     learn(nlp, examples, ["tagger"])
 
 
-@pytest.mark.parametrize("encode", ["maxout", "maxout of old"])
+@pytest.mark.parametrize("encode", ["maxout", "maxout v1"])
 @pytest.mark.parametrize("where", ["input", "output", "both"])
 def test_docs_of_a_batch_do_not_see_each_other(bilm, encode, where):
     nlp, examples = make_nlp(bilm, {"tagger": with_elmo(where, encode=encode)})
@@ -101,7 +105,7 @@ def test_docs_of_a_batch_do_not_see_each_other(bilm, encode, where):
         np.testing.assert_allclose(found, tok2vec.predict([doc])[0], atol=1e-5)
 
 
-def test_a_task_can_have_a_bilm_of_its_own(bilm):
+def test_a_task_can_have_a_separate_bilm(bilm):
     own = {"@architectures": "spacy-elmo.ElmoLayers.v1", "bilm": bilm}
     tasks = {"tagger": with_elmo(elmo=own), "senter": elmo_alone(elmo=own)}
     nlp, examples = make_nlp(bilm, tasks)
@@ -109,7 +113,7 @@ def test_a_task_can_have_a_bilm_of_its_own(bilm):
     learn(nlp, examples, ["tagger", "senter"])
 
 
-def test_tasks_share_one_elmo_and_mix_for_themselves(bilm):
+def test_tasks_share_one_elmo_and_learn_separate_mixes(bilm):
     tasks = {"tagger": with_elmo("both"), "parser": with_elmo(), "ner": elmo_alone()}
     nlp, examples = make_nlp(bilm, tasks)
     assert nlp.get_pipe("elmo").listening_components == list(tasks)
@@ -124,7 +128,7 @@ def test_tasks_share_one_elmo_and_mix_for_themselves(bilm):
 
 
 def test_a_shared_tok2vec_can_listen_to_elmo(bilm):
-    """elmo -> tok2vec -> tagger: gradients come only after tok2vec's own update."""
+    """Train elmo -> tok2vec -> tagger. Gradients arrive after tok2vec's update."""
     name = "spacy.Tok2VecListener.v1"
     listener = {"@architectures": name, "width": 16, "upstream": "tok2vec"}
     tasks = {"tagger": listener, "senter": listener}
@@ -156,7 +160,7 @@ MODELS = [
 
 @pytest.mark.parametrize("name, model", MODELS)
 @pytest.mark.parametrize("tok2vec", [with_elmo("both"), elmo_alone()])
-def test_models_of_spacy_take_a_width_that_comes_late(bilm, name, model, tok2vec):
+def test_models_of_spacy_accept_a_width_that_is_known_late(bilm, name, model, tok2vec):
     nlp, examples = make_nlp(bilm, {})
     nlp.add_pipe(name, config={"model": {**model, "tok2vec": tok2vec}})
     nlp.initialize(lambda: examples)
@@ -164,15 +168,15 @@ def test_models_of_spacy_take_a_width_that_comes_late(bilm, name, model, tok2vec
     assert losses[-1][name] < 0.5 * losses[0][name]
 
 
-def test_models_of_spacy_know_a_width_that_does_not_depend_on_the_bilm():
-    """EntityLinker asks when it is made."""
+def test_a_width_that_does_not_depend_on_the_bilm_is_known_at_once():
+    """spaCy's EntityLinker needs the width before the model is initialized."""
     for where, width in (("input", 16), ("output", None), ("both", None)):
         model = registry.resolve({"tok2vec": with_elmo(where)})["tok2vec"]
         assert model.maybe_get_dim("nO") == width
 
 
 @pytest.mark.parametrize("frozen", [True, False])
-def test_docs_without_words_do_no_harm(bilm, frozen):
+def test_training_on_docs_without_words(bilm, frozen):
     tasks = {"tagger": with_elmo("both"), "ner": elmo_alone(), "parser": with_elmo()}
     nlp, examples = make_nlp(bilm, tasks, frozen=frozen)
     empty = Example.from_dict(Doc(nlp.vocab), {})
@@ -184,10 +188,10 @@ def test_docs_without_words_do_no_harm(bilm, frozen):
     learn(nlp, examples, tasks)
 
 
-# A frozen biLM stays as it is
+# A frozen biLM does not change
 
 
-def test_a_frozen_bilm_is_left_alone(bilm):
+def test_a_frozen_bilm_does_not_change(bilm):
     nlp, examples = make_nlp(bilm, {"tagger": with_elmo("both"), "ner": elmo_alone()})
     before = weights_of(nlp)
     elmo = nlp.get_pipe("elmo")
@@ -206,7 +210,7 @@ def test_a_frozen_bilm_is_left_alone(bilm):
     }
     for state in (optimizer.mom1, optimizer.mom2, optimizer.averages):
         assert state and set(state) <= learned
-    # Not even a gradient from elsewhere moves it.
+    # A gradient that someone else computed does not change it either.
     for weight in bilm_of(nlp).parameters():
         weight.grad = torch.ones_like(weight)
     elmo.finish_update(optimizer)
@@ -214,7 +218,7 @@ def test_a_frozen_bilm_is_left_alone(bilm):
     assert all(torch.equal(before[key], w) for key, w in weights_of(nlp).items())
 
 
-def test_a_frozen_bilm_of_a_task_is_left_alone(bilm):
+def test_the_separate_bilm_of_a_task_changes_only_if_not_frozen(bilm):
     own = {"@architectures": "spacy-elmo.ElmoLayers.v1", "bilm": bilm}
     for frozen in (True, False):
         tok2vec = elmo_alone(elmo={**own, "frozen": frozen})
@@ -228,7 +232,7 @@ def test_a_frozen_bilm_of_a_task_is_left_alone(bilm):
         assert all(weight.grad is None for weight in weights)
 
 
-def test_what_spacy_freezes_gets_no_gradients(bilm):
+def test_components_that_spacy_freezes_get_no_gradients(bilm):
     nlp, examples = make_nlp(bilm, {"tagger": with_elmo("both")}, frozen=False)
     losses = train(nlp, examples, 5, exclude=["elmo"])
     assert losses[-1]["tagger"] < losses[0]["tagger"]
@@ -236,7 +240,7 @@ def test_what_spacy_freezes_gets_no_gradients(bilm):
 
 
 @pytest.mark.parametrize("own", [True, False])
-def test_initialising_again_starts_from_the_same_weights(bilm, own):
+def test_initializing_again_starts_from_the_same_weights(bilm, own):
     nlp, examples = make_nlp(
         bilm if own else None, {"tagger": with_elmo()}, frozen=False
     )
@@ -247,24 +251,43 @@ def test_initialising_again_starts_from_the_same_weights(bilm, own):
     assert all(torch.equal(before[key], w) for key, w in weights_of(nlp).items())
 
 
-# What docs do not keep, listeners get
+# Layers that docs do not store
 
 
-@pytest.mark.parametrize("most", [6, 10**6])
-def test_layers_for_listeners_are_kept_within_bounds(bilm, monkeypatch, most):
-    monkeypatch.setattr(spacy_elmo.pipeline.layer_source, "MAX_RECENT_TOKENS", most)
+def test_predictions_do_not_depend_on_how_many_layers_are_remembered(
+    bilm, monkeypatch, encoded
+):
     nlp, examples = make_nlp(bilm, {"tagger": with_elmo()}, store_layers="none")
     texts = [example.reference.text for example in examples]
     expected = [nlp(text).to_json() for text in texts]
+    encoded.clear()
     assert [doc.to_json() for doc in nlp.pipe(texts)] == expected
-    kept = nlp.get_pipe("elmo")._source._recent.values()
-    assert sum(map(len, kept)) == (5 if most == 6 else 18)  # of the last doc, of all
+    assert sum(encoded) == 3  # the tagger gets the layers that elmo has computed
+    monkeypatch.setattr(layer_source, "MAX_RECENT_TOKENS", 6)
+    encoded.clear()
+    assert [doc.to_json() for doc in nlp.pipe(texts)] == expected
+    assert sum(encoded) == 3 + 2  # only the last doc, with 5 tokens, was remembered
 
 
-# Where boundaries come from
+def test_remembered_layers_are_bounded(bilm, monkeypatch):
+    monkeypatch.setattr(layer_source, "MAX_RECENT_TOKENS", 20)
+    source = LayerSource(ElmoModel(bilm, EncodingSettings()), StorageSettings())
+    source.n_recent = 4
+    for number in range(10):
+        layers = np.zeros((7, 3, 12), dtype="float32")
+        source.remember("weights", bytes([number % 9]), layers)
+        assert source.n_recent_tokens == min(7 * (number + 1), 14)
+    for number in range(10):
+        source.remember("weights", bytes([number]), layers[:1])
+    assert source.n_recent_tokens == 4
+    source.forget()
+    assert source.n_recent_tokens == 0
 
 
-def test_copies_read_docs_as_the_original_does(bilm):
+# Sentence boundaries
+
+
+def test_copies_segment_docs_as_the_original_does(bilm):
     nlp = spacy.blank("en")
     elmo = nlp.add_pipe("elmo", config={"bilm": bilm})
     nlp.add_pipe("sentencizer")
@@ -277,7 +300,7 @@ def test_copies_read_docs_as_the_original_does(bilm):
         np.testing.assert_array_equal(layers.data[0], expected.data[0])
 
 
-def test_a_sourced_component_that_may_read_otherwise_later_warns(bilm):
+def test_a_sourced_component_warns_if_it_may_see_other_boundaries_later(bilm):
     first = spacy.blank("en")
     first.add_pipe("elmo", config={"bilm": bilm})
     nlp = spacy.blank("en")
@@ -297,11 +320,11 @@ def test_a_sourced_component_that_may_read_otherwise_later_warns(bilm):
         nlp.update(examples, sgd=optimizer, exclude=["elmo"])
 
 
-# What is not frozen learns, in whatever order spaCy calls
+# Fine-tuning, whatever the order of spaCy's calls
 
 
 def update_like_spacy_train(nlp, batches, optimizer):
-    """One step of `spacy train` on batches whose gradients are added up."""
+    """Make one step of `spacy train`, which accumulates the gradients of batches."""
     for batch in batches:
         nlp.update(batch, sgd=False)
     for _, pipe in nlp.pipeline:
@@ -309,13 +332,14 @@ def update_like_spacy_train(nlp, batches, optimizer):
 
 
 def update_like_a_loop(nlp, batches, optimizer):
-    """A user's own loop; the biLM's step is made when the next update begins."""
+    """Make one step of a user's training loop. The biLM is updated when the next step
+    begins."""
     (batch,) = batches
     nlp.update(batch, sgd=optimizer)
 
 
 @pytest.mark.parametrize("update", [update_like_spacy_train, update_like_a_loop])
-def test_fine_tuning_reads_each_batch_once(bilm, encoded, update):
+def test_fine_tuning_encodes_each_batch_once(bilm, encoded, update):
     tasks = {"tagger": with_elmo("both"), "parser": with_elmo(), "ner": elmo_alone()}
     nlp, examples = make_nlp(bilm, tasks, frozen=False)
     before = weights_of(nlp)
@@ -330,7 +354,7 @@ def test_fine_tuning_reads_each_batch_once(bilm, encoded, update):
     assert all((after[key] != w).any() for key, w in weights_of(nlp).items())
 
 
-def test_both_orders_of_calls_make_the_same_steps(bilm):
+def test_both_orders_of_calls_give_the_same_weights(bilm):
     results = []
     for update in (update_like_spacy_train, update_like_a_loop):
         tasks = {"tagger": with_elmo("both"), "senter": elmo_alone()}
@@ -338,18 +362,18 @@ def test_both_orders_of_calls_make_the_same_steps(bilm):
         optimizer = Adam(0.01)
         for _ in range(3):
             update(nlp, [examples], optimizer)
-        nlp.get_pipe("elmo").finish_update(optimizer)  # what a loop has left to do
+        nlp.get_pipe("elmo").finish_update(optimizer)  # the last update of a loop
         results.append(weights_of(nlp))
     for key, weight in results[0].items():
         torch.testing.assert_close(weight, results[1][key], rtol=0, atol=1e-6)
 
 
-def test_accumulated_gradients_are_those_of_one_batch(bilm):
+def test_accumulated_gradients_equal_those_of_one_batch(bilm):
     results = []
     for parts in ([[0, 1, 2]], [[0], [1, 2]]):
         tasks = {"tagger": with_elmo("both"), "senter": elmo_alone()}
         nlp, examples = make_nlp(bilm, tasks, frozen=False)
-        train(nlp, examples, 2)  # the last layer of a tagger starts with zeros
+        train(nlp, examples, 2)  # a tagger's output layer starts with zeros
         nlp.get_pipe("elmo").finish_update(Adam(0.01))
         before = weights_of(nlp)
         batches = [[examples[number] for number in part] for part in parts]
@@ -360,7 +384,7 @@ def test_accumulated_gradients_are_those_of_one_batch(bilm):
         torch.testing.assert_close(step, results[1][key], rtol=1e-3, atol=1e-6)
 
 
-def test_averaged_weights_are_used_for_a_while(bilm):
+def test_averaged_weights_are_used_within_use_params(bilm):
     nlp, examples = make_nlp(bilm, {"tagger": with_elmo("both")}, frozen=False)
     optimizer = Adam(0.05, use_averages=True)
     for _ in range(4):
@@ -376,6 +400,6 @@ def test_averaged_weights_are_used_for_a_while(bilm):
         assert torch.equal(before[name], weights_of(nlp)[name])
     assert not np.allclose(vectors, averaged_vectors, atol=1e-4)
     assert np.array_equal(vectors, nlp(text).tensor)
-    # What is trained on afterwards are the weights, not their averages.
+    # Training goes on with the weights, not with their averages.
     update_like_spacy_train(nlp, [examples], SGD(0.0, L2=0.0, grad_clip=0.0))
     assert all(torch.equal(before[key], w) for key, w in weights_of(nlp).items())

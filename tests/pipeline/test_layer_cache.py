@@ -1,6 +1,7 @@
-"""Training that does not read the same text twice, and learns the same."""
+"""The layer cache: training encodes each doc once, with unchanged results."""
 
 import gc
+import io
 import random
 import subprocess
 import sys
@@ -39,7 +40,7 @@ def encoded(monkeypatch):
 
 @pytest.fixture
 def caches(monkeypatch):
-    """All caches that are made."""
+    """Return a list of all caches that the test makes."""
     made = []
     original = LayerCache.__init__
 
@@ -67,7 +68,7 @@ def make_cache(memory=0, folder=None, numbers=()):
 
 
 def found(cache, numbers=range(5)):
-    """RETURNS: Which of the numbers a cache knows; what it gives is checked."""
+    """Return the numbers that a cache has, after a check of their layers."""
     results = {number: cache.get(key(number)) for number in numbers}
     for number, array in results.items():
         if array is not None:
@@ -76,19 +77,20 @@ def found(cache, numbers=range(5)):
     return [number for number, array in results.items() if array is not None]
 
 
-# The cache by itself
+# The cache alone
 
 
 @pytest.mark.parametrize("memory, n_on_disk", [(0, 4), (144 * 4, 2), (2**20, 0)])
-def test_what_is_put_can_be_got(memory, n_on_disk):
+def test_layers_are_found_in_memory_and_on_disk(memory, n_on_disk):
     cache = make_cache(memory, numbers=[0, 1, 2, 3, 4])
-    # The doc without tokens takes no memory, and 3 and 4 are left when 1 and 2 fit.
+    # The doc without tokens takes no memory. The limit of 144 * 4 bytes lets 1 and 2
+    # stay in memory, so that 3 and 4 go to disk.
     assert cache.n_on_disk == n_on_disk
     assert len(cache) == 5
     assert found(cache, range(7)) == found(cache, range(7)) == [0, 1, 2, 3, 4]
 
 
-def test_what_is_read_from_disk_is_kept_while_there_is_room(tmp_path):
+def test_layers_from_disk_are_kept_in_memory_if_they_fit(tmp_path):
     make_cache(folder=tmp_path, numbers=[1, 2])
     cache = make_cache(2**20, folder=tmp_path)
     assert cache.n_on_disk == 2
@@ -98,7 +100,7 @@ def test_what_is_read_from_disk_is_kept_while_there_is_room(tmp_path):
     assert found(cache) == [1, 2]
 
 
-def test_a_temporary_folder_goes_with_its_cache(monkeypatch, tmp_path):
+def test_a_temporary_folder_is_deleted_with_its_cache(monkeypatch, tmp_path):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     cache = make_cache(numbers=[1])
     assert len(list(tmp_path.glob("*/*"))) == 2
@@ -113,7 +115,7 @@ def test_caches_can_share_a_folder(tmp_path):
     for cache, numbers in ((first, [1, 2]), (second, [2, 3])):
         for number in numbers:
             cache.put(key(number), layers(number).astype("float32"))
-    # What the other wrote since the beginning is not seen, and does no harm.
+    # Neither sees the files that the other has written since.
     assert found(first) == [1, 2] and found(second) == [2, 3]
     assert found(make_cache(folder=tmp_path)) == [1, 2, 3]
 
@@ -131,8 +133,8 @@ SIZE = INDEX.itemsize
 DAMAGES = {
     "index cut": ("index", lambda data: data[:-1], [1, 2]),
     "index empty": ("index", lambda data: b"", []),
-    "index of something else": ("index", lambda data: b"\xff" * len(data), []),
-    "index of zeros after a key": (
+    "index of 0xff bytes": ("index", lambda data: b"\xff" * len(data), []),
+    "index with zeros after a key": (
         "index",
         lambda data: data[: SIZE + 16] + bytes(2 * SIZE - 16),
         [1],
@@ -153,7 +155,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damaged_files_are_not_believed(tmp_path, damage):
+def test_damaged_entries_are_not_used(tmp_path, damage):
     suffix, function, left = DAMAGES[damage]
     make_cache(folder=tmp_path, numbers=[1, 2, 3])
     (path,) = tmp_path.glob(f"*.{suffix}")
@@ -166,7 +168,7 @@ def test_damaged_files_are_not_believed(tmp_path, damage):
 
 
 @pytest.mark.parametrize("suffix", ["index", "layers"])
-def test_a_lost_file_is_no_loss(tmp_path, suffix):
+def test_a_deleted_file_is_no_error(tmp_path, suffix):
     cache = make_cache(folder=tmp_path, numbers=[1, 2])
     (path,) = tmp_path.glob(f"*.{suffix}")
     path.unlink()
@@ -180,10 +182,11 @@ TASKS = {"tagger": with_elmo("both"), "senter": elmo_alone()}
 
 
 def run(bilm, encoded=None, *, n_epochs=3, memory_mb=None, **config):
-    """Train for some epochs, a doc at a time: what the biLM gives for one is the same
-    to the last bit only in the same batch. RETURNS: The pipeline and what came of it.
+    """Train for some epochs, one doc at a time, because the layers of a doc depend in
+    the last bits on the other docs of the batch.
 
-    encoded: Is emptied when training begins.
+    encoded: Cleared when training begins.
+    RETURNS: The pipeline, and a list of losses, weights and predictions.
     """
     nlp, examples = make_nlp(bilm, TASKS, **config)
     if memory_mb is not None:
@@ -216,16 +219,16 @@ def expected(bilm):
         ({"memory_mb": 2000 / 2**20}, 1),
     ],
 )
-def test_training_gives_the_same_and_reads_once(
+def test_training_encodes_each_doc_once_with_the_same_results(
     bilm, expected, encoded, caches, config, n_on_disk
 ):
     _, results = run(bilm, encoded, **config)
-    assert encoded == [1, 1, 1, 1]  # the last is of the prediction at the end
+    assert encoded == [1, 1, 1, 1]  # the last one is the prediction at the end
     assert results == expected
     assert [cache.n_on_disk for cache in caches] == [n_on_disk]
 
 
-def test_always_is_for_predictions_too(bilm, expected, encoded):
+def test_always_caches_predictions_too(bilm, expected, encoded):
     nlp, results = run(bilm, encoded, cache_layers="always")
     assert encoded == []  # after initialize
     for found, losses in zip(results[:9], expected):
@@ -236,7 +239,7 @@ def test_always_is_for_predictions_too(bilm, expected, encoded):
     assert encoded == [1]
 
 
-def test_without_a_cache_every_epoch_reads(bilm, expected, encoded, caches):
+def test_without_a_cache_every_epoch_encodes(bilm, expected, encoded, caches):
     _, results = run(bilm, encoded, cache_layers="none")
     assert encoded == [1] * 10
     assert caches == []
@@ -261,16 +264,19 @@ def test_components_that_predict_in_training_use_the_cache(bilm, encoded):
 
 
 def test_a_full_disk_costs_one_warning(bilm, expected, encoded, monkeypatch):
-    class Full:
+    class FullDisk(io.BytesIO):
         name = "nowhere"
-
-        def tell(self):
-            return 0
 
         def write(self, data):
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(LayerCache, "_open", lambda self: (Full(), Full()))
+    def open_file(path, mode="r", *args, **options):
+        if path.suffix == ".layers" and mode == "wb":
+            return FullDisk()
+        return original(path, mode, *args, **options)
+
+    original = Path.open
+    monkeypatch.setattr(Path, "open", open_file)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         _, results = run(bilm, encoded, cache_memory_mb=0)
@@ -280,7 +286,7 @@ def test_a_full_disk_costs_one_warning(bilm, expected, encoded, monkeypatch):
     assert results == expected
 
 
-# A folder for many runs
+# A folder for several runs
 
 
 def test_a_folder_serves_later_pipelines_of_the_same_weights(
@@ -291,13 +297,13 @@ def test_a_folder_serves_later_pipelines_of_the_same_weights(
     _, results = run(bilm, encoded, **folder)
     assert encoded == [1]  # the prediction at the end
     assert results == expected
-    # Through a saved pipeline they are still the same weights.
+    # A saved pipeline has the same weights.
     nlp.to_disk(tmp_path / "pipeline")
     loaded = spacy.load(tmp_path / "pipeline")
     encoded.clear()
     loaded.update(make_examples(loaded), sgd=Adam(0.01))
     assert encoded == []
-    # Others are others, though the folder is the same.
+    # Other weights do not use these entries, though the folder is the same.
     other = save_tiny(tmp_path / "other", seed=1)
     other_expected = run(other, cache_layers="none")[1]
     assert run(other, encoded, **folder)[1] == other_expected != expected
@@ -329,8 +335,8 @@ def test_training_survives_a_damaged_folder(bilm, expected, tmp_path, damage):
     assert run(bilm, cache_folder=str(tmp_path))[1] == expected
 
 
-def test_other_segments_are_other_entries(bilm, encoded, tmp_path):
-    """One folder for pipelines that read the same words in different ways."""
+def test_other_segments_get_other_entries(bilm, encoded, tmp_path):
+    """Pipelines that segment the same words in different ways can share a folder."""
     words = "green birds sang loudly many people listened".split()
     ways = [
         ({}, [0]),
@@ -339,7 +345,7 @@ def test_other_segments_are_other_entries(bilm, encoded, tmp_path):
         ({"window": 4, "overlap": 2}, [0]),
         ({"window": 5, "overlap": 0}, [0]),
         ({"window": 5, "overlap": 0, "stateful": True}, [0]),
-        ({"segments": "windows"}, [0, 4]),  # as the first
+        ({"segments": "windows"}, [0, 4]),  # the same as the first
     ]
     results = []
     for number, (config, starts) in enumerate(ways):

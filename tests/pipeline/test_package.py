@@ -1,4 +1,4 @@
-"""Pipelines that are saved, packaged, or taken apart."""
+"""Pipelines that are saved, packaged, or used in parts."""
 
 import json
 import os
@@ -44,7 +44,7 @@ def trained(tmp_path_factory):
     return train_shared(tmp_path_factory.mktemp("shared"))
 
 
-# In an environment of its own
+# In a new environment
 
 
 LOAD = f"""
@@ -55,7 +55,7 @@ print(json.dumps([[doc.to_json(), doc.tensor.tolist()] for doc in docs]))
 
 
 @pytest.mark.slow
-def test_package_is_all_that_another_environment_needs(trained, tmp_path):
+def test_a_package_works_in_a_new_environment(trained, tmp_path):
     run_spacy("package", trained.path, tmp_path, "--build", "wheel", "--name", "tiny")
     (wheel,) = tmp_path.rglob("*.whl")
     meta = srsly.read_json(tmp_path / "en_tiny-0.0.0" / "meta.json")
@@ -73,12 +73,12 @@ def test_package_is_all_that_another_environment_needs(trained, tmp_path):
     np.testing.assert_allclose(arrays, vectors(nlp), atol=1e-5)
 
 
-# Saved and loaded; the source of the biLM is gone by then
+# Saved and loaded, after the source of the biLM was deleted
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["disk", "bytes"])
-def test_save_and_load(trained, tmp_path, way):
+def test_a_pipeline_can_be_saved_and_loaded(trained, tmp_path, way):
     nlp = spacy.load(trained.path)
     if way == "disk":
         nlp.to_disk(tmp_path)
@@ -91,7 +91,7 @@ def test_save_and_load(trained, tmp_path, way):
 
 
 @pytest.mark.slow
-def test_loaded_pipeline_is_initialized_again_without_its_source(trained):
+def test_a_loaded_pipeline_can_be_initialized_without_its_source(trained):
     nlp = spacy.load(trained.path)
     nlp.initialize(lambda: examples(nlp))
     assert same_weights(get_bilm(nlp), trained.bilm)
@@ -101,7 +101,7 @@ def examples(nlp):
     return [Example(nlp.make_doc(doc.text), doc) for doc in make_docs()]
 
 
-# Taken apart
+# Parts of a pipeline
 
 
 def tok2vec_output(nlp, docs):
@@ -117,7 +117,7 @@ def test_replace_listeners_changes_no_vector(kind, tmp_path):
     nlp.initialize(lambda: examples(nlp))
     before = tok2vec_output(nlp, [nlp(text) for text in TEXTS])
     nlp.replace_listeners("elmo", "tagger", LISTENERS)
-    nlp.remove_pipe("elmo")  # what is left has to do without it
+    nlp.remove_pipe("elmo")  # the tagger has to work without it
     os.rename(bilm, tmp_path / "elsewhere")
     nlp.to_disk(tmp_path / "pipeline")
     copies = [nlp, spacy.load(tmp_path / "pipeline")]
@@ -151,12 +151,12 @@ def test_components_predict_the_same_without_elmo_before_them(trained, kept):
     with nlp.select_pipes(enable=[kept]):
         assert predictions(nlp) == expected
         assert not len(nlp(TEXTS[0]).tensor)  # elmo has not run
-    # And when they come so from the disk.
+    # The same if only these components are loaded.
     assert predictions(spacy.load(trained.path, enable=[kept])) == expected
 
 
 @pytest.mark.slow
-def test_disabled_elmo(trained):
+def test_components_work_with_elmo_disabled(trained):
     expected = predictions(spacy.load(trained.path))
     nlp = spacy.load(trained.path, disable=["elmo"])
     assert "elmo" not in nlp.pipe_names and predictions(nlp) == expected
@@ -168,10 +168,10 @@ def test_disabled_elmo(trained):
 
 
 @pytest.mark.slow
-def test_excluded_components(trained):
+def test_components_can_be_excluded(trained):
     nlp = spacy.load(trained.path, exclude=["tagger", "parser", "ner"])
     np.testing.assert_allclose(vectors(nlp), mean_of_layers(trained.bilm), atol=1e-5)
-    # A listener whose elmo is not there says so.
+    # A listener without its elmo raises an error.
     nlp = spacy.load(trained.path, exclude=["elmo"])
     with pytest.raises(ValueError, match="nothing to listen to") as caught:
         nlp(TEXTS[0])

@@ -1,3 +1,5 @@
+"""The commands of spaCy with `elmo` in a pipeline: train, debug, apply and others."""
+
 import re
 import shutil
 from pathlib import Path
@@ -36,7 +38,7 @@ SCORES = {"tagger": "tag_acc", "parser": "dep_las", "ner": "ents_f"}
 
 
 def check_scores(path, *names):
-    """On the five sentences that it learned from, a pipeline makes no mistakes."""
+    """Assert that a pipeline makes no mistakes on its five training sentences."""
     performance = srsly.read_json(path / "meta.json")["performance"]
     assert {name: performance[SCORES[name]] for name in names} == dict.fromkeys(
         names, 1.0
@@ -55,8 +57,8 @@ def shared(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def tuned(tmp_path_factory, shared):
-    """`elmo` learns along with `ner`, next to the tagger of another pipeline, which
-    brings its own biLM."""
+    """Fine-tune `elmo` together with `ner`, beside the tagger of another pipeline that
+    contains a copy of that pipeline's biLM."""
     folder = tmp_path_factory.mktemp("tuned")
     bilm = save_bilm(folder / "bilm", seed=1)
     components = {
@@ -83,11 +85,11 @@ def test_train_with_a_shared_elmo(shared):
     assert nlp.get_pipe("elmo").listening_components == ["tagger", "parser", "ner"]
     for name, n_mixes in {"tagger": 1, "parser": 1, "ner": 2}.items():
         found = gammas(nlp, name)
-        assert len(found) == n_mixes and 1.0 not in found  # all have learned
+        assert len(found) == n_mixes and 1.0 not in found  # all gammas have changed
 
 
 @pytest.mark.slow
-def test_train_leaves_a_frozen_bilm_as_it_is(shared):
+def test_train_does_not_change_a_frozen_bilm(shared):
     nlp = spacy.load(shared.path)
     assert same_weights(get_bilm(nlp), shared.bilm)
     np.testing.assert_allclose(vectors(nlp), mean_of_layers(shared.bilm), atol=1e-5)
@@ -109,7 +111,7 @@ def test_train_with_a_sourced_component_whose_listener_is_replaced(tuned, shared
     block = Config().from_disk(path / "config.cfg")["components"]["tagger"]["model"]
     name = "spacy-elmo.ElmoLayers.v1"
     assert block["tok2vec"]["elmo"]["@architectures"] == name
-    # Its tags are those of the pipeline it is from, though `elmo` is another one here.
+    # Its tags are those of its first pipeline, though this one has another `elmo`.
     nlp, source = spacy.load(path), spacy.load(shared.path)
     assert nlp.get_pipe("elmo").listening_components == ["ner"]
     for mine, theirs in zip(nlp.pipe(TEXTS), source.pipe(TEXTS)):
@@ -121,7 +123,7 @@ def test_train_with_a_sourced_component_whose_listener_is_replaced(tuned, shared
 @pytest.mark.slow
 @pytest.mark.parametrize("annotating", [[], ["elmo"]])
 def test_train_with_a_sourced_elmo_that_spacy_freezes(tuned, tmp_path, annotating):
-    # The source's own setting is frozen = false, so that only spaCy's list protects it.
+    # The source has frozen = false: only spaCy's list of frozen components counts.
     source, _ = tuned
     components = {
         "elmo": {"source": str(source)},
@@ -161,7 +163,7 @@ def test_train_beside_tok2vec_and_with_a_bilm_named_for_initialize(tmp_path):
     assert same_weights(get_bilm(nlp), start)
     assert nlp.get_pipe("elmo").listening_components == ["tagger"]
     assert nlp.get_pipe("tok2vec").listening_components == ["ner"]
-    # Both leave doc.tensor; the last one wins, and our data stays whole.
+    # Both set doc.tensor. It has the values of the last one; doc._.elmo is not lost.
     for doc in nlp.pipe(TEXTS):
         assert doc.tensor.shape == (len(doc), 16)
         assert doc._.elmo.vectors.shape == (len(doc), 12)
@@ -229,7 +231,9 @@ def config(tmp_path):
 
 
 @pytest.mark.slow
-def test_debug_config(config, tmp_path):
+def test_debug_config_accepts_our_configs_and_refuses_unknown_settings(
+    config, tmp_path
+):
     bilm = save_bilm(tmp_path / "bilm")
     ours = Path(__file__).parents[2] / "configs" / "parsing_elmo.cfg"
     for path in (config, ours):
@@ -240,7 +244,7 @@ def test_debug_config(config, tmp_path):
 
 
 @pytest.mark.slow
-def test_debug_model(config, tmp_path):
+def test_debug_model_shows_our_layers(config, tmp_path):
     steps = ["--print-step0", "--print-step1", "--print-step2", "--print-step3"]
     facts = ["--dimensions", "--parameters", "--gradients", "--attributes"]
     options = paths(config, save_bilm(tmp_path / "bilm"))
@@ -255,7 +259,7 @@ def test_debug_model(config, tmp_path):
     assert "param gamma: (1,) - sample: [1.]" in initialized
     assert "grad gamma: (1,)" in updated and "grad w: (3,)" in updated
     assert "array(" in predicted
-    # The component itself can be looked at too.
+    # The same for the component itself.
     text = run_spacy("debug", "model", config, "elmo", *steps, *facts, *options)
     assert "dim nO: 12" in text and "model looks good" in text
 
@@ -264,7 +268,7 @@ def test_debug_model(config, tmp_path):
 
 
 @pytest.mark.slow
-def test_assemble_makes_a_pipeline_of_a_bilm(tmp_path):
+def test_assemble_makes_a_pipeline_from_a_bilm(tmp_path):
     folder = save_bilm(tmp_path / "bilm", seed=3)
     bilm = load_bilm(folder)
     config = write_config(tmp_path / "config", {"elmo": elmo(bilm="${paths.bilm}")})
@@ -276,7 +280,7 @@ def test_assemble_makes_a_pipeline_of_a_bilm(tmp_path):
 
 
 @pytest.mark.slow
-def test_evaluate(shared, tmp_path):
+def test_evaluate_gives_all_scores(shared, tmp_path):
     docs = shared.path.parent / "docs.spacy"
     run_spacy("evaluate", shared.path, docs, "--output", tmp_path / "scores.json")
     scores = srsly.read_json(tmp_path / "scores.json")
@@ -286,7 +290,7 @@ def test_evaluate(shared, tmp_path):
 
 
 @pytest.mark.slow
-def test_benchmark_speed(shared):
+def test_benchmark_speed_prints_a_speed(shared):
     docs = shared.path.parent / "docs.spacy"
     options = ["--batches", "30", "--warmup", "1", "--batch-size", "5"]
     text = run_spacy("benchmark", "speed", shared.path, docs, *options)
@@ -295,7 +299,7 @@ def test_benchmark_speed(shared):
 
 
 @pytest.mark.slow
-def test_apply(shared, tmp_path):
+def test_apply_writes_docs_with_elmo_data(shared, tmp_path):
     source, out = tmp_path / "texts.jsonl", tmp_path / "docs.spacy"
     srsly.write_jsonl(source, [{"text": text} for text in TEXTS])
     run_spacy("apply", shared.path, source, out)

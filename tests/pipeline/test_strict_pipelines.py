@@ -1,5 +1,5 @@
-"""Pipelines on a GPU that is not there: see the fixture `device`. All that spaCy can
-train with ELMo trains and predicts, and spacy_elmo does not make the host wait."""
+"""Pipelines on a simulated GPU (see the fixture `device`): all components of spaCy that
+can listen train and predict, and spacy_elmo does not make the host wait."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def bilm(tmp_path_factory):
     return str(save_bilm(tmp_path_factory.mktemp("bilm")))
 
 
-# Parts
+# Components
 
 
 def tagged(factory, tok2vec, **settings):
@@ -115,7 +115,7 @@ TOK2VECS = {
 
 
 def initialize(nlp):
-    """RETURNS: The optimizer."""
+    """Initialize a pipeline and return the optimizer."""
     examples = make_examples(nlp)
     return nlp.initialize(lambda: examples)
 
@@ -123,7 +123,7 @@ def initialize(nlp):
 def update(nlp, optimizer, n_steps=1, name="Ann", drop=0.1):
     for _ in range(n_steps):
         nlp.update(make_examples(nlp, name), sgd=optimizer, drop=drop)
-    # The step that nlp.update leaves for the next one.
+    # nlp.update leaves the last step of the biLM to the next update.
     nlp.get_pipe("elmo").finish_update(optimizer)
 
 
@@ -132,7 +132,7 @@ def update(nlp, optimizer, n_steps=1, name="Ann", drop=0.1):
 
 @pytest.mark.parametrize("frozen", [True, False])
 @pytest.mark.parametrize("kind", TOK2VECS)
-def test_all_components_listen(device, bilm, kind, frozen):
+def test_all_components_train_and_predict(device, bilm, kind, frozen):
     configs = [elmo(bilm=bilm, frozen=frozen), *downstream(TOK2VECS[kind])]
     nlp = make_nlp(configs)
     optimizer = initialize(nlp)
@@ -150,7 +150,7 @@ def test_all_components_listen(device, bilm, kind, frozen):
         assert device.has(doc.tensor) and annotations(doc) == annotations(other)
 
 
-def test_training_has_the_results_it_has_on_a_cpu(device, bilm):
+def test_training_has_the_same_results_as_on_a_cpu(device, bilm):
     configs = [elmo(bilm=bilm, frozen=False), tagger(tok2vec_with_elmo("both"))]
     nlp = make_nlp(configs)
     initialize(nlp)
@@ -180,7 +180,7 @@ def test_training_has_the_results_it_has_on_a_cpu(device, bilm):
         ({"stateful": True, "window": 3, "overlap": 0}, None),
     ],
 )
-def test_listeners_find_layers(device, bilm, settings, place):
+def test_listeners_find_layers_on_the_device(device, bilm, settings, place):
     nlp = make_nlp([elmo(bilm=bilm, **settings), tagger(tok2vec_with_elmo())])
     optimizer = initialize(nlp)
     with device.transfers():
@@ -203,7 +203,9 @@ def test_listeners_find_layers(device, bilm, settings, place):
         ({"cache_folder": "cache"}, ["layer_cache.py:put"]),
     ],
 )
-def test_layer_cache(device, bilm, tmp_path, monkeypatch, when, where, spilled):
+def test_the_layer_cache_transfers_only_what_it_writes(
+    device, bilm, tmp_path, monkeypatch, when, where, spilled
+):
     monkeypatch.chdir(tmp_path)
     settings = {"bilm": bilm, "cache_layers": when, **where}
     nlp = make_nlp([elmo(**settings), tagger(tok2vec_with_elmo())])
@@ -217,8 +219,8 @@ def test_layer_cache(device, bilm, tmp_path, monkeypatch, when, where, spilled):
 
 
 @pytest.mark.parametrize("frozen", [True, False])
-def test_gradients_of_several_batches(device, bilm, frozen):
-    """As `spacy train` does with accumulate_gradient."""
+def test_gradients_of_several_batches_accumulate(device, bilm, frozen):
+    """Update as `spacy train` does with accumulate_gradient."""
     nlp = make_nlp([elmo(bilm=bilm, frozen=frozen), tagger(tok2vec_with_elmo())])
     optimizer = initialize(nlp)
     with device.transfers(*([] if frozen else [LOSS])) as found:
@@ -231,7 +233,7 @@ def test_gradients_of_several_batches(device, bilm, frozen):
 
 
 @pytest.mark.parametrize("frozen", [True, False])
-def test_bilm_of_ones_own(device, bilm, frozen):
+def test_a_separate_bilm_for_one_component(device, bilm, frozen):
     layers = {"@architectures": "spacy-elmo.ElmoLayers.v1", "bilm": bilm}
     tok2vec = {**tok2vec_with_elmo(), "elmo": {**layers, "frozen": frozen}}
     nlp = make_nlp([tagger(tok2vec)])
@@ -242,7 +244,7 @@ def test_bilm_of_ones_own(device, bilm, frozen):
         list(nlp.pipe(TEXTS))
 
 
-def test_replaced_listener(device, bilm):
+def test_a_replaced_listener_predicts_without_transfers(device, bilm):
     nlp = make_nlp([elmo(bilm=bilm), tagger(tok2vec_with_elmo())])
     update(nlp, initialize(nlp))
     nlp.replace_listeners("elmo", "tagger", ["model.tok2vec.elmo"])
