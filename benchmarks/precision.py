@@ -8,8 +8,8 @@ from pathlib import Path
 import spacy
 from spacy.training import Corpus
 
-from spacy_elmo.compare.jobs import score
-from spacy_elmo.compare.rows import find_metrics
+from spacy_elmo.compare.jobs import evaluate
+from spacy_elmo.compare.summarize import find_metrics
 from spacy_elmo.pipeline.component import Elmo
 
 
@@ -17,11 +17,11 @@ def measure(pipeline: Path, bilm: str, data: Path) -> dict[str, dict[str, float]
     """RETURNS (dict): By metric, in percent: "stored", "full", and their difference."""
     nlp = spacy.load(pipeline)
     corpus = Corpus(data)
-    stored = score(nlp, corpus)
+    stored = evaluate(nlp, corpus)
     for _, pipe in nlp.components:
         if isinstance(pipe, Elmo):
             pipe.initialize(lambda: list(corpus(nlp))[:1], bilm=bilm)
-    full = score(nlp, corpus)
+    full = evaluate(nlp, corpus)
     return {
         metric: {
             "stored": round(100 * stored[metric], 3),

@@ -1,36 +1,109 @@
-"""What the result files of the other commands hold."""
+"""The form of every result file: the commands write it, the report reads it.
 
+| file | written by | form |
+|---|---|---|
+| log.jsonl | pretrain | one `ConfigRow`, `StepRow` or `EvaluationRow` per line |
+| any .json | evaluate | `Perplexity` |
+| any .json | probe | `Probe` |
+| any .json | neighbors | `Neighbors` |
+| any .json | senses | `Senses` |
+| compare.json | compare | `ComparisonResult` |
+| runs/NAME.json, beside compare.json | compare | `RunResult` |
+| speed.json, beside compare.json | compare | `Speeds` |
+
+All forms stand in one file, although it is long, so that there is one place to look.
+"""
+
+import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import srsly
-from pydantic import BaseModel, BeforeValidator, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, RootModel, model_validator
 
 from .files import write_atomically
 
+LOG_NAME = "log.jsonl"
+# The scores that a comparison shows, in this order: a pattern for the name that spaCy
+# gives them, and a label.
+METRICS = {
+    r"tag_acc": "Tag accuracy",
+    r"pos_acc": "POS accuracy",
+    r"morph_acc": "Morphology accuracy",
+    r"lemma_acc": "Lemma accuracy",
+    r"dep_uas": "Dependency UAS",
+    r"dep_las": "Dependency LAS",
+    r"ents_f": "Entity F-score",
+    r"cats_macro_f": "Category F-score",
+    r"spans_.+_f": "Span F-score",
+}
 
-def write_json(path: Path, data: dict[str, Any]) -> None:
-    """Write a result file, and the folder it lies in."""
+
+def metric_label(name: str) -> str:
+    """Return the label of a score, or its name if it is none of METRICS."""
+    labels = (text for form, text in METRICS.items() if re.fullmatch(form, name))
+    return next(labels, name)
+
+
+class Form(BaseModel):
+    """Base class of the forms. Keys that a form does not declare are kept, so that
+    files of other versions can still be read."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+def as_json(result: BaseModel) -> dict[str, Any]:
+    """Return the keys that were set, as JSON holds them."""
+    return result.model_dump(exclude_unset=True)
+
+
+def write_result(path: Path, result: BaseModel) -> None:
+    """Write a result file. The folder is created if it does not exist."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, lambda part: srsly.write_json(part, data))
+    write_atomically(path, lambda part: srsly.write_json(part, as_json(result)))
 
 
-# Commands write numbers of layers as well as names, such as "mix".
-Layer = Annotated[str, BeforeValidator(str)]
+# A number, or a name such as "mix".
+Layer = int | str
 
 
-class Step(BaseModel):
-    """A row of a pretraining's log: a training step."""
+# Pretraining
 
+
+class ConfigRow(Form):
+    """The first row of a pretraining log."""
+
+    type: Literal["config"]
+    step: int
+    config: dict[str, Any]
+
+
+class StepRow(Form):
+    """A row of a pretraining log: a training step.
+
+    words, seconds: Since the training began.
+    """
+
+    type: Literal["step"]
+    step: int
+    epoch: int
     words: int
     seconds: float
     forward_loss: float
     backward_loss: float
+    gradient_norm: float
     learn_rate: float
     words_per_second: float
 
 
-class Perplexity(BaseModel):
+class Perplexity(Form):
+    """Perplexity of a text in both directions.
+
+    mean (float): The mean of the two.
+    unknown_rate (float | None): Share of the tokens that the vocabulary lacks.
+    """
+
+    kind: Literal["perplexity"] = "perplexity"
     forward: float
     backward: float
     mean: float
@@ -38,59 +111,65 @@ class Perplexity(BaseModel):
     unknown_rate: float | None = None
 
 
-class Evaluation(Perplexity):
-    """A row of a pretraining's log: perplexities of the held-out text."""
+class EvaluationRow(Perplexity):
+    """A row of a pretraining log: the perplexity of the development text."""
 
+    type: Literal["evaluation"]
+    step: int
+    epoch: int
     words: int
     seconds: float
 
 
-class Log(BaseModel):
-    steps: list[Step]
-    evaluations: list[Evaluation]
-
-    @property
-    def best(self) -> Evaluation | None:
-        return min(self.evaluations, key=lambda row: row.mean, default=None)
+# Probes
 
 
-class ProbeRow(BaseModel):
-    """layer (Layer | None): None for a baseline that is no layer."""
+class ProbeRow(Form):
+    """The accuracy of a classifier.
+
+    layer (Layer | None): None for a baseline that uses no layer of the biLM.
+    """
 
     name: str
     layer: Layer | None = None
     accuracy: float
 
 
-class ProbeTask(BaseModel):
+class ProbeTask(Form):
+    """What is predicted, from how many examples, and how well.
+
+    unseen (int): For senses, how many examples have a lemma that the training data
+        lacks. They count as errors.
+    """
+
     task: str
     train: int
     dev: int
+    unseen: int = 0
     rows: list[ProbeRow] = Field(min_length=1)
 
-    @property
-    def best(self) -> ProbeRow | None:
-        layers = [row for row in self.rows if row.layer is not None]
-        return max(layers, key=lambda row: row.accuracy, default=None)
 
-    @property
-    def baseline(self) -> ProbeRow | None:
-        others = [row for row in self.rows if row.layer is None]
-        return max(others, key=lambda row: row.accuracy, default=None)
+class Probe(Form):
+    """How well each layer alone predicts tags or senses.
 
+    bilm (str): The source of the biLM.
+    """
 
-class Probe(BaseModel):
+    kind: Literal["probe"]
     title: str = ""
     bilm: str = ""
     tasks: list[ProbeTask] = Field(min_length=1)
 
 
-class InContext(BaseModel):
+# Neighbours
+
+
+class WordInContext(Form):
     """A word in its sentence.
 
-    sentence (list[str] | str): Tokens, or a text in which single spaces part
-        them (a no-break space does not).
-    position (int): Of the word among the tokens.
+    sentence (list[str] | str): The tokens, or the tokens separated by single spaces. A
+        no-break space belongs to a token.
+    position (int): Index of the word in the tokens.
     """
 
     word: str
@@ -103,38 +182,52 @@ class InContext(BaseModel):
         return sentence.split(" ") if isinstance(sentence, str) else sentence
 
     @model_validator(mode="after")
-    def check(self) -> "InContext":
+    def check(self) -> "WordInContext":
         if self.position >= len(self.tokens):
             raise ValueError("the position is outside of the sentence")
         return self
 
 
-class Neighbor(InContext):
+class Neighbor(WordInContext):
+    """A word in its sentence whose vector is near that of the query."""
+
     cosine: float
 
 
-class NeighborsOfLayer(BaseModel):
+class LayerNeighbors(Form):
+    """The neighbours by the vectors of one layer, the nearest first."""
+
     layer: Layer
     neighbors: list[Neighbor]
 
 
-class StaticNeighbor(BaseModel):
+class StaticNeighbor(Form):
+    """A word without context whose vector is near that of the query."""
+
     word: str
     cosine: float
 
 
-class Query(InContext):
-    layers: list[NeighborsOfLayer] = []
+class NeighborQuery(WordInContext):
+    """A word in its sentence, and its neighbours."""
+
+    layers: list[LayerNeighbors] = []
     static: list[StaticNeighbor] | None = None
 
 
-class Neighbors(BaseModel):
+class Neighbors(Form):
+    """The nearest neighbours of some words in context."""
+
+    kind: Literal["neighbors"]
     title: str = ""
-    queries: list[Query] = Field(min_length=1)
+    queries: list[NeighborQuery] = Field(min_length=1)
 
 
-class Occurrence(BaseModel):
-    """A text, and where the word is in it."""
+# Senses
+
+
+class Occurrence(Form):
+    """A text in which the characters from start to end are the word."""
 
     text: str
     start: int = Field(ge=0)
@@ -148,19 +241,30 @@ class Occurrence(BaseModel):
         return self
 
 
-class LayerAccuracy(BaseModel):
+class LayerAccuracy(Form):
+    """How often the nearest other occurrence has the same sense."""
+
     layer: Layer
     accuracy: float
 
 
+class MeanAccuracy(LayerAccuracy):
+    """majority (float): The mean share of the most frequent sense."""
+
+    majority: float
+
+
 class SenseLayer(LayerAccuracy):
-    """points (list[list[float]]): (n_occurrences, 2)."""
+    """points (list[list[float]]): The occurrences on a plane, (n_occurrences, 2)."""
 
     points: list[Annotated[list[float], Field(min_length=2, max_length=2)]]
 
 
-class SenseWord(BaseModel):
-    """majority (float): Accuracy of the word's most frequent sense."""
+class SenseWord(Form):
+    """The occurrences of a word, and how each layer separates its senses.
+
+    majority (float): Share of the most frequent sense.
+    """
 
     word: str
     majority: float
@@ -175,13 +279,20 @@ class SenseWord(BaseModel):
         return self
 
 
-class Senses(BaseModel):
+class Senses(Form):
+    """Words with several senses.
+
+    mean (list[MeanAccuracy]): The means over words, by layer.
+    """
+
+    kind: Literal["senses"]
     title: str = ""
     lang: str = ""
     words: list[SenseWord] = Field(min_length=1)
+    mean: list[MeanAccuracy] = []
 
     @property
-    def layers(self) -> list[str]:
+    def layers(self) -> list[Layer]:
         return [layer.layer for layer in self.words[0].layers]
 
     @model_validator(mode="after")
@@ -192,59 +303,127 @@ class Senses(BaseModel):
         return self
 
 
-class Score(BaseModel):
-    mean: float
-    spread: float | None = None
-    values: list[float] = []
+# Comparisons
 
 
-class Mix(BaseModel):
-    """What a task has learned: s (list[float]), the share of each layer, and gamma."""
+class LayerMix(Form):
+    """How a component weights the layers.
+
+    task (str): The component, and where it takes ELMo.
+    s (list[float]): The weight of each layer; they sum to 1.
+    gamma (float): The scale of the weighted sum.
+    """
 
     task: str
     s: list[float] = Field(min_length=1)
     gamma: float
 
 
-class Variant(BaseModel):
-    """share (float): Of the training data.
-    test_scores, test_error_reduction (dict): As for the development data, if there was
-        other data to test on.
+class RunResult(Form):
+    """The result of one training of a comparison.
+
+    fingerprint (str): Identifies the config, the data and the versions.
+    versions (dict[str, str]): The versions of the packages it was trained with.
+    test_scores (dict[str, float] | None): None if no test data was given.
+    seconds (float): How long the training took.
+    """
+
+    fingerprint: str
+    versions: dict[str, str]
+    variant: str
+    share: float
+    seed: int
+    scores: dict[str, float]
+    test_scores: dict[str, float] | None
+    mixes: list[LayerMix]
+    seconds: float
+
+
+class Speed(Form):
+    """How fast a trained pipeline predicts.
+
+    fingerprint (str): The fingerprint of its run.
+    """
+
+    fingerprint: str
+    words_per_second: float
+
+
+class Speeds(RootModel[dict[str, Speed]]):
+    """The speeds of trained pipelines, by the name of the run."""
+
+
+class Score(Form):
+    """A score over all seeds.
+
+    spread (float | None): Sample standard deviation; None with a single seed.
+    values (list[float]): The score of each seed.
+    """
+
+    mean: float
+    spread: float | None = None
+    values: list[float] = []
+
+
+class DataSize(Form):
+    """How much a share of the training data is."""
+
+    share: float
+    docs: int
+    words: int
+
+
+class VariantResult(Form):
+    """A variant of the pipeline, trained with a share of the training data.
+
+    label (str): The name for readers.
+    error_reduction (dict[str, float | None]): By which share there are fewer errors
+        than with the baseline, by score; None for the baseline itself.
+    test_scores, test_error_reduction (dict): The same for test data, if it was given.
     """
 
     name: str
     label: str = ""
     share: float = Field(default=1.0, gt=0.0)
     seeds: list[int] = []
+    mixes: list[LayerMix] = []
+    words_per_second: float | None = None
     scores: dict[str, Score]
     error_reduction: dict[str, float | None] = {}
     test_scores: dict[str, Score] = {}
     test_error_reduction: dict[str, float | None] = {}
-    mixes: list[Mix] = []
-    words_per_second: float | None = None
 
     @property
     def title(self) -> str:
         return self.label or self.name
 
 
-class Compare(BaseModel):
+class ComparisonResult(Form):
+    """Variants of a pipeline with ELMo and without it.
+
+    task (str): The components that are compared.
+    metrics (list[str]): The scores that are shown, by spaCy's names.
+    """
+
+    kind: Literal["compare"]
     title: str = ""
     task: str = ""
     metrics: list[str] = Field(min_length=1)
-    variants: list[Variant] = Field(min_length=1)
+    shares: list[float] = []
+    data: list[DataSize] = []
+    variants: list[VariantResult] = Field(min_length=1)
 
     @property
-    def full(self) -> list[Variant]:
-        """RETURNS (list[Variant]): Those with the most training data."""
+    def full(self) -> list[VariantResult]:
+        """Return the variants with the largest share of the training data."""
         largest = max(variant.share for variant in self.variants)
         return [variant for variant in self.variants if variant.share == largest]
 
 
-KINDS: dict[str, type[BaseModel]] = {
+KINDS: dict[str, type[Form]] = {
     "perplexity": Perplexity,
     "probe": Probe,
-    "compare": Compare,
+    "compare": ComparisonResult,
     "senses": Senses,
     "neighbors": Neighbors,
 }

@@ -48,8 +48,8 @@ def compare_cli(
 
     from ..bilm.errors import SourceError
     from ..compare.comparison import Comparison
+    from ..compare.config_pair import ConfigPair
     from ..compare.options import Options
-    from ..compare.plan import Pair
     from .common_options import get_device
 
     try:
@@ -66,7 +66,7 @@ def compare_cli(
             keep=keep,
             gpu_id=gpu_id,
         )
-        pair = Pair(baseline, elmo, parse_config_overrides(ctx.args))
+        pair = ConfigPair(baseline, elmo, parse_config_overrides(ctx.args))
         Comparison(pair, options, output, say).compare()
     except (SourceError, ValueError, OSError) as error:
         msg.fail(str(error), exits=1)

@@ -24,10 +24,9 @@ def evaluate_cli(
     With the full softmax, each sentence on its own from zero states, as in use: n + 1
     predictions a direction, the boundary included.
     """
-    import srsly
-
     from ..bilm.errors import SourceError
     from ..pretrain.measure import measure
+    from ..results import Perplexity, write_result
     from .common_options import get_tokenization, load_on_device
 
     try:
@@ -45,5 +44,4 @@ def evaluate_cli(
     }
     msg.table(shown)
     if output is not None:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        srsly.write_json(output, data)
+        write_result(output, Perplexity.model_validate(data))

@@ -76,7 +76,7 @@ def neighbors_cli(
     from ..analysis.static_vectors import load_static
     from ..analysis.token_index import build_index, index_key, open_index
     from ..bilm.errors import SourceError
-    from ..results import write_json
+    from ..results import Neighbors, write_result
     from .common_options import get_tokenization, load_on_device
 
     try:
@@ -125,7 +125,7 @@ def neighbors_cli(
         if output is not None:
             name = title or f"{source.name}: {Path(text).name}"
             data = {"kind": "neighbors", "title": name, "queries": results}
-            write_json(output, data)
+            write_result(output, Neighbors.model_validate(data))
     except (SourceError, ValueError, OSError) as error:
         msg.fail(str(error), exits=1)
     for result in results:

@@ -65,7 +65,7 @@ def probe_cli(
 
     from ..analysis.static_vectors import load_static
     from ..bilm.errors import SourceError
-    from ..results import write_json
+    from ..results import Probe, write_result
     from .common_options import load_on_device
 
     if dev is not None and (str(dev) == "-" or dev == train):
@@ -89,7 +89,7 @@ def probe_cli(
             "tasks": tasks,
         }
         if output is not None:
-            write_json(output, data)
+            write_result(output, Probe.model_validate(data))
     except (SourceError, ValueError, OSError) as error:
         msg.fail(str(error), exits=1)
     for result in tasks:

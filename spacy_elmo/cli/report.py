@@ -22,9 +22,11 @@ def report_cli(
 
     output = output or folder / "report.html"
     try:
-        skipped = write_report(folder, output)
+        results = write_report(folder, output)
     except (ValueError, OSError) as error:
         msg.fail(f"{error}", exits=1)
-    for reason in skipped:
+    for reason in results.skipped:
         msg.warn(f"Skipped {reason}")
+    if results.passed_over:
+        msg.info(f"No results in {', '.join(results.passed_over)}")
     msg.good(f"{output}")

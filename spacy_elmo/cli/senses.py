@@ -29,7 +29,7 @@ def senses_cli(
     """
     from ..analysis.sense_map import map_senses, read_occurrences
     from ..bilm.errors import SourceError
-    from ..results import write_json
+    from ..results import Senses, write_result
     from .common_options import get_tokenization, load_on_device
 
     try:
@@ -43,7 +43,7 @@ def senses_cli(
                 "title": title or f"{source.name}: {path.name}",
                 "lang": tokenization.lang,
             }
-            write_json(output, {**head, **found})
+            write_result(output, Senses.model_validate({**head, **found}))
     except (SourceError, ValueError, OSError) as error:
         msg.fail(str(error), exits=1)
     print_words(found)

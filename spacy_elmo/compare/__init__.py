@@ -1,1 +1,1 @@
-"""spaCy's own CNN against ELMo: same data, same seeds, same budget."""
+"""Compare pipelines with ELMo and without it: same data, same seeds, same budget."""

@@ -1,4 +1,4 @@
-"""A comparison, from two configs to one table."""
+"""Run a comparison: train all variants, and write the table."""
 
 import copy
 import statistics
@@ -9,100 +9,139 @@ from typing import Any
 
 from thinc.api import Config
 
-from .data import read_docs, write_share
-from .folder import Folder
-from .markdown import to_markdown
+from ..results import ComparisonResult, DataSize, RunResult, Speed
+from .config_pair import ConfigPair
+from .markdown import format_markdown
 from .options import Options
-from .plan import Pair, Run, make_runs
-from .rows import find_metrics, make_rows
-from .variants import VARIANTS, VECTORS, WHOLE, find_variants, share_variants
-from .workers import Job, Workers
+from .output_folder import OutputFolder
+from .shares import load_training_docs, write_share
+from .summarize import find_metrics, summarize_runs
+from .training_run import TrainingRun, plan_runs
+from .variants import (
+    VARIANTS,
+    VECTORS,
+    WHOLE,
+    default_share_variants,
+    find_variants,
+)
+from .worker_pool import Job, WorkerPool
 
 
 class Comparison:
-    """Trains what is not there from an earlier call, and makes the table.
+    """Trains all variants and writes the table. The results of earlier calls are used
+    again as long as their fingerprints are the same (see `training_run`).
 
-    pair (Pair): The configs.
+    pair (ConfigPair): The configs.
     options (Options): How to compare.
-    output (Path): The folder.
-    say (Callable[[str], None]): Called with lines for people.
+    output (Path): The output folder.
+    say (Callable[[str], None]): Prints a line.
     """
 
     def __init__(
-        self, pair: Pair, options: Options, output: Path, say: Callable[[str], None]
+        self,
+        pair: ConfigPair,
+        options: Options,
+        output: Path,
+        say: Callable[[str], None],
     ) -> None:
         self.pair = pair
         self.options = options
-        self.folder = Folder(output)
+        self.folder = OutputFolder(output)
         self.say = say
         names = options.variants
         if names is None:
-            possible = {VECTORS: pair.has_vectors, WHOLE: pair.leaves_out}
+            possible = {VECTORS: pair.has_vectors, WHOLE: pair.has_smaller_cnn}
             names = [name for name in VARIANTS if possible.get(name, True)]
         elif pair.gives_vectors:
             names = [*names, VECTORS]
-        in_part = options.share_variants or share_variants(names)
-        find_variants(in_part)  # or say what is wrong with them
+        share_variants = options.share_variants or default_share_variants(names)
+        find_variants(share_variants)  # raises an error if a name is unknown
         self.shares = sorted(options.shares, reverse=True)
-        self.runs = make_runs(
-            pair, find_variants(names), options.seeds, self.shares, in_part
+        self.runs = plan_runs(
+            pair, find_variants(names), options.seeds, self.shares, share_variants
         )
         if not self.runs:
             raise ValueError(
-                "no variant was to run with these shares; expected --share-variants"
+                "found no variant to train with these shares; expected --share-variants"
             )
-        self.results: dict[str, dict[str, Any]] = {}
+        self.results: dict[str, RunResult] = {}
 
-    def compare(self) -> dict[str, Any]:
-        """RETURNS (dict[str, Any]): What is in compare.json."""
-        for run in self.runs:
-            result = self.folder.read(run)
-            if result is not None:
-                self.results[run.name] = result
+    def compare(self) -> ComparisonResult:
+        """Run the comparison, and return the table as it is in compare.json."""
+        self._load_results()
         sizes = self._write_shares()
-        todo = [run for run in self.runs if run.name not in self.results]
-        if self.results:
-            self.say(f"{len(self.results)} of {len(self.runs)} runs are there already")
-        if todo:
-            self._train(todo)
-        compared = {
-            "kind": "compare",
-            "title": self.options.title or self.folder.path.resolve().name,
-            "task": self.pair.task,
-            "metrics": self._metrics(),
-            "shares": self.shares,
-            "data": sizes,
-            "variants": make_rows(self.runs, self.results, self._measure_speed()),
-        }
-        text = to_markdown(compared)
-        self.folder.write_table(compared, text)
+        remaining = [run for run in self.runs if run.name not in self.results]
+        if remaining:
+            self._train(remaining)
+        table = ComparisonResult(
+            kind="compare",
+            title=self.options.title or self.folder.path.resolve().name,
+            task=self.pair.task,
+            metrics=find_metrics([result.scores for result in self.results.values()]),
+            shares=self.shares,
+            data=sizes,
+            variants=summarize_runs(self.runs, self.results, self._measure_speed()),
+        )
+        markdown = format_markdown(table)
+        self.folder.write_table(table, markdown)
         self.folder.clean_up(
             self.runs,
-            self.pair.facts.fingerprint,
+            self.pair.elmo_info.fingerprint,
             keep_models=self.options.keep != "none",
         )
-        self.say(f"\n{text}")
-        return compared
+        self.say(f"\n{markdown}")
+        return table
+
+    def _load_results(self) -> None:
+        """Load the results of earlier calls. Say it if versions have changed, because
+        the user may not expect that trainings are repeated."""
+        changed: set[str] = set()
+        for run in self.runs:
+            result = self.folder.load_result(run)
+            if result is None:
+                continue
+            if result.fingerprint == run.fingerprint:
+                self.results[run.name] = result
+                continue
+            changed.update(
+                f"{name} {old or 'missing'} -> {new or 'missing'}"
+                for name in {**result.versions, **run.versions}
+                if (old := result.versions.get(name)) != (new := run.versions.get(name))
+            )
+        if changed:
+            self.say(
+                f"Repeating trainings of other versions ({', '.join(sorted(changed))})"
+            )
+        if self.results:
+            self.say(f"{len(self.results)} of {len(self.runs)} runs are there already")
 
     # Training
 
-    def _train(self, todo: list[Run]) -> None:
-        n_process = min(self.options.n_process, len(todo))
+    def _train(self, runs: list[TrainingRun]) -> None:
+        n_process = min(self.options.n_process, len(runs))
         gpu_id = self.options.gpu_id
-        with Workers(n_process, self.folder.logs, gpu_id) as workers:
-            self._compute_layers(workers, todo, n_process)
-            jobs = [self._train_job(run) for run in todo]
-            missing = list(todo)
-            for number, result in workers.do(jobs):
-                run = todo[number]
-                missing.remove(run)
-                self.results[run.name] = self.folder.write(run, result)
-                self._report(run, missing, n_process)
+        with WorkerPool(n_process, self.folder.logs, gpu_id) as pool:
+            self._compute_layers(pool, runs, n_process)
+            jobs = [self._make_training_job(run) for run in runs]
+            remaining = list(runs)
+            for index, trained in pool.do_jobs(jobs):
+                run = runs[index]
+                remaining.remove(run)
+                result = RunResult(
+                    fingerprint=run.fingerprint,
+                    versions=run.versions,
+                    variant=run.variant.name,
+                    share=run.share,
+                    seed=run.seed,
+                    **trained,
+                )
+                self.results[run.name] = self.folder.write_result(run, result)
+                self._print_progress(run, remaining, n_process)
 
-    def _train_job(self, run: Run) -> Job:
-        config, restore = self._prepare(run)
+    def _make_training_job(self, run: TrainingRun) -> Job:
+        config, restore = self._prepare_config(run)
         keep = None
-        # One of each is needed for its speed.
+        # The speed of each variant is measured with the pipeline of the first seed.
         if self.options.keep == "all" or run.seed == self.options.seeds[0]:
             keep = str(self.folder.model(run))
         arguments = {
@@ -114,18 +153,25 @@ class Comparison:
         }
         return Job(run.name, "train", arguments)
 
-    def _prepare(self, run: Run) -> tuple[Config, dict[str, Any]]:
-        """RETURNS (tuple): The config to train with, and those settings of components
-        that are for this comparison only, as they were."""
+    def _prepare_config(
+        self, run: TrainingRun, *, all_data: bool = False
+    ) -> tuple[Config, dict[str, Any]]:
+        """Set the path of the training data, and the cache of layers.
+
+        all_data (bool): Whether to use all data instead of the share of the run.
+        RETURNS (tuple): The config to train with, and the original values of the
+            settings that only the comparison needs, by component.
+        """
         config = copy.deepcopy(run.config)
-        if run.share < 1:
+        if run.share < 1 and not all_data:
             section: Any = config
             for part in config["training"]["train_corpus"].split("."):
                 section = section[part]
             section["path"] = str(self._share_path(run.share))
-        if not self._has_cache(run):
+        if not self._uses_cache(run):
             return config, {}
-        settings = config["components"][self.pair.facts.name]
+        name = self.pair.elmo_info.name
+        settings = config["components"][name]
         restore = {
             "cache_layers": settings.get("cache_layers", "training"),
             "cache_folder": settings.get("cache_folder"),
@@ -133,19 +179,18 @@ class Comparison:
         settings["cache_layers"] = "always"
         if settings.get("cache_folder") is None:
             settings["cache_folder"] = str(self.folder.layers)
-        return config, {self.pair.facts.name: restore}
+        return config, {name: restore}
 
     def _compute_layers(
-        self, workers: Workers, todo: Sequence[Run], n_process: int
+        self, pool: WorkerPool, runs: Sequence[TrainingRun], n_process: int
     ) -> None:
-        """Once for all runs, whatever their number."""
-        run = next((run for run in todo if self._has_cache(run)), None)
+        """Compute the layers of all texts once, for all runs."""
+        run = next((run for run in runs if self._uses_cache(run)), None)
         if run is None:
             return
         self.say("Computing the layers of all texts ...")
-        whole = Run(run.variant, 1.0, run.seed, run.config, run.key)
-        config, _ = self._prepare(whole)
-        config["components"][self.pair.facts.name]["cache_memory_mb"] = 0
+        config, _ = self._prepare_config(run, all_data=True)
+        config["components"][self.pair.elmo_info.name]["cache_memory_mb"] = 0
         jobs = [
             Job(
                 f"layers-{part}",
@@ -154,76 +199,87 @@ class Comparison:
             )
             for part in range(n_process)
         ]
-        n_words = sum(number for _, number in workers.do(jobs))
-        self.say(f"Layers of {n_words:,} words are there")
+        n_words = sum(number for _, number in pool.do_jobs(jobs))
+        self.say(f"Computed the layers of {n_words:,} words")
 
-    def _has_cache(self, run: Run) -> bool:
-        return run.variant.where is not None and self.pair.facts.frozen
+    def _uses_cache(self, run: TrainingRun) -> bool:
+        return run.variant.where is not None and self.pair.elmo_info.frozen
 
-    def _report(self, run: Run, missing: Sequence[Run], n_process: int) -> None:
+    def _print_progress(
+        self, run: TrainingRun, remaining: Sequence[TrainingRun], n_process: int
+    ) -> None:
         result = self.results[run.name]
         scores = ", ".join(
-            f"{metric} {100 * result['scores'][metric]:.2f}"
-            for metric in find_metrics([result["scores"]])
+            f"{metric} {100 * result.scores[metric]:.2f}"
+            for metric in find_metrics([result.scores])
         )
-        done = len(self.runs) - len(missing)
-        line = f"[{done}/{len(self.runs)}] {run}: {scores} ({clock(result['seconds'])})"
-        if missing:
-            left = sum(self._guess(other) for other in missing) / n_process
-            line += f"; about {clock(left)} left"
+        n_done = len(self.runs) - len(remaining)
+        time = format_time(result.seconds)
+        line = f"[{n_done}/{len(self.runs)}] {run}: {scores} ({time})"
+        if remaining:
+            left = sum(self._estimate_seconds(other) for other in remaining)
+            line += f"; about {format_time(left / n_process)} left"
         self.say(line)
 
-    def _guess(self, run: Run) -> float:
-        """RETURNS (float): Seconds, by the runs most like this one."""
-        done = [other for other in self.runs if other.name in self.results]
-        same_share = [other for other in done if other.share == run.share]
+    def _estimate_seconds(self, run: TrainingRun) -> float:
+        """Estimate how long a run will take, by the finished runs most similar to
+        it."""
+        finished = [other for other in self.runs if other.name in self.results]
+        same_share = [other for other in finished if other.share == run.share]
         same = [other for other in same_share if other.variant == run.variant]
-        like = same or same_share or done
-        return statistics.fmean(self.results[o.name]["seconds"] for o in like)
+        similar = same or same_share or finished
+        return statistics.fmean(self.results[other.name].seconds for other in similar)
 
     # Speed
 
     def _measure_speed(self) -> dict[str, float]:
-        """RETURNS (dict[str, float]): Words a second of one pipeline of each variant,
-        by the name of the run. They are measured when nothing else of ours runs."""
-        known = self.folder.read_speeds()
+        """Measure the speed of one pipeline of each variant, while no training runs.
+
+        RETURNS (dict[str, float]): Words per second, by the name of the run.
+        """
+        speeds = self.folder.load_speeds()
         runs = [
             run
             for run in self.runs
             if run.share == self.shares[0] and run.seed == self.options.seeds[0]
         ]
-        if any(known.get(run.name, {}).get("key") != run.key for run in runs):
-            present = [run for run in runs if self.folder.model(run).exists()]
-            known = {}
-            if present:
+        known = {
+            run.name
+            for run in runs
+            if run.name in speeds and speeds[run.name].fingerprint == run.fingerprint
+        }
+        if len(known) < len(runs):
+            speeds = {}
+            kept = [run for run in runs if self.folder.model(run).exists()]
+            if kept:
                 self.say("Measuring the speed of the trained pipelines ...")
                 arguments = {
-                    "config": present[0].config.to_str(),
-                    "models": [str(self.folder.model(run)) for run in present],
+                    "config": kept[0].config.to_str(),
+                    "models": [str(self.folder.model(run)) for run in kept],
                 }
                 job = Job("speed", "speed", arguments)
-                with Workers(1, self.folder.logs, self.options.gpu_id) as workers:
-                    [(_, rates)] = workers.do([job])
-                for run, rate in zip(present, rates):
-                    known[run.name] = {"key": run.key, "words_per_second": rate}
-                self.folder.write_speeds(known)
-        return {name: entry["words_per_second"] for name, entry in known.items()}
+                with WorkerPool(1, self.folder.logs, self.options.gpu_id) as pool:
+                    [(_, rates)] = pool.do_jobs([job])
+                for run, rate in zip(kept, rates):
+                    speeds[run.name] = Speed(
+                        fingerprint=run.fingerprint, words_per_second=rate
+                    )
+                self.folder.write_speeds(speeds)
+        return {name: speed.words_per_second for name, speed in speeds.items()}
 
-    def _write_shares(self) -> list[dict[str, Any]]:
-        """RETURNS (list[dict[str, Any]]): How much each share of the data is."""
-        docs = read_docs(self.pair.train)
+    # Data
+
+    def _write_shares(self) -> list[DataSize]:
+        docs = load_training_docs(self.pair.train)
         sizes = []
         for share in self.shares:
             n_docs, n_words = write_share(docs, share, self._share_path(share))
-            sizes.append({"share": share, "docs": n_docs, "words": n_words})
+            sizes.append(DataSize(share=share, docs=n_docs, words=n_words))
         return sizes
 
     def _share_path(self, share: float) -> Path:
-        return self.folder.share(self.pair.digests[str(self.pair.train)], share)
-
-    def _metrics(self) -> list[str]:
-        return find_metrics([result["scores"] for result in self.results.values()])
+        return self.folder.share(self.pair.train_fingerprint, share)
 
 
-def clock(seconds: float) -> str:
+def format_time(seconds: float) -> str:
     return str(timedelta(seconds=round(seconds)))

@@ -1,4 +1,4 @@
-"""What the processes of a comparison do: train a run, compute layers, measure speed."""
+"""The jobs of worker processes: train a pipeline, compute layers, measure speed."""
 
 import shutil
 import statistics
@@ -20,9 +20,9 @@ from ..layers.elmo_model import get_shim
 from ..pipeline.component import Elmo
 from ..pipeline.mixes import find_mixes
 
-ROUNDS = 5
-MAX_WORDS = 10_000  # of the texts that speed is measured on
-BATCH = 128  # docs
+SPEED_ROUNDS = 5
+SPEED_WORDS = 10_000
+BATCH_SIZE = 128  # docs
 
 
 def train_run(
@@ -32,15 +32,16 @@ def train_run(
     restore: dict[str, dict[str, Any]],
     gpu_id: int,
 ) -> dict[str, Any]:
-    """Train a pipeline and score the best one.
+    """Train a pipeline and evaluate the best one.
 
     config (str): The text of the config.
-    folder (str): To work in; gone afterwards.
-    keep (str | None): Where the best pipeline goes, if it is to be kept.
-    restore (dict[str, dict[str, Any]]): Settings of components, as the pipeline that is
-        kept should have them.
-    RETURNS (dict[str, Any]): Scores, what the mixes have learned, and the seconds it
-        took.
+    folder (str): A folder for temporary files, removed in the end.
+    keep (str | None): Where to move the best pipeline; None to remove it.
+    restore (dict[str, dict[str, Any]]): Settings to write into the config of the
+        pipeline that is kept, by component.
+    gpu_id (int): The GPU to train on, or -1 for the CPU.
+    RETURNS (dict[str, Any]): The keys scores, test_scores, mixes and seconds of a
+        `RunResult`.
     """
     start = time.perf_counter()
     work = Path(folder)
@@ -49,18 +50,18 @@ def train_run(
     settings = Config().from_str(config, interpolate=False)
     train(init_nlp(settings, use_gpu=gpu_id), work, use_gpu=gpu_id, stdout=sys.stdout)
     nlp = spacy.load(work / "model-best")
-    plain = settings.interpolate()
+    interpolated = settings.interpolate()
     result: dict[str, Any] = {
-        "scores": score(nlp, dev_corpus(plain)),
+        "scores": evaluate(nlp, make_dev_corpus(interpolated)),
         "test_scores": None,
         "mixes": [
-            {"task": task, "s": shares, "gamma": gamma}
-            for task, shares, gamma in find_mixes(nlp)
+            {"task": task, "s": weights, "gamma": gamma}
+            for task, weights, gamma in find_mixes(nlp)
         ],
     }
-    test = plain.get("paths", {}).get("test")
+    test = interpolated.get("paths", {}).get("test")
     if test is not None:
-        result["test_scores"] = score(nlp, dev_corpus(plain, test))
+        result["test_scores"] = evaluate(nlp, make_dev_corpus(interpolated, test))
     if keep is not None:
         change_settings(work / "model-best" / "config.cfg", restore)
         shutil.rmtree(keep, ignore_errors=True)
@@ -71,8 +72,8 @@ def train_run(
     return result
 
 
-def score(nlp: Language, corpus: Callable[[Language], Any]) -> dict[str, float]:
-    """RETURNS (dict[str, float]): All scores that are one number."""
+def evaluate(nlp: Language, corpus: Callable[[Language], Any]) -> dict[str, float]:
+    """Evaluate a pipeline, and return all scores that are a single number."""
     scores = nlp.evaluate(list(corpus(nlp)))
     return {
         name: float(value)
@@ -81,9 +82,12 @@ def score(nlp: Language, corpus: Callable[[Language], Any]) -> dict[str, float]:
     }
 
 
-def dev_corpus(config: Config, path: str | None = None) -> Callable[..., Any]:
-    """config (Config): Without variables. path (str | None): To read instead.
-    RETURNS (Callable): The corpus that training is evaluated on."""
+def make_dev_corpus(config: Config, path: str | None = None) -> Callable[..., Any]:
+    """Make the corpus on which trainings are evaluated.
+
+    config (Config): A config without variables.
+    path (str | None): Data to use instead of the development data.
+    """
     section: Any = config
     for part in config["training"]["dev_corpus"].split("."):
         section = section[part]
@@ -92,7 +96,7 @@ def dev_corpus(config: Config, path: str | None = None) -> Callable[..., Any]:
 
 
 def change_settings(path: Path, settings: dict[str, dict[str, Any]]) -> None:
-    """settings (dict[str, dict[str, Any]]): Of components, for a config on disk."""
+    """Change settings of components in a config on disk."""
     config = Config().from_disk(path, interpolate=False)
     for name, values in settings.items():
         config["components"][name].update(values)
@@ -100,10 +104,12 @@ def change_settings(path: Path, settings: dict[str, dict[str, Any]]) -> None:
 
 
 def compute_layers(config: str, part: int, n_parts: int) -> int:
-    """Put the layers of a part of the docs of all corpora into the cache.
+    """Compute the layers of a part of the docs and put them into the cache.
 
-    config (str): The text of a config whose `elmo` has a cache_folder.
-    RETURNS (int): How many words it were.
+    config (str): The text of a config whose `elmo` component has a cache_folder.
+    part (int): The index of the part.
+    n_parts (int): Into how many parts the docs of all corpora are divided.
+    RETURNS (int): The number of words.
     """
     settings = Config().from_str(config, interpolate=True)
     nlp = load_model_from_config(settings, auto_fill=True)
@@ -112,16 +118,19 @@ def compute_layers(config: str, part: int, n_parts: int) -> int:
     corpora = list(resolve_dot_names(settings, names))
     test = settings.get("paths", {}).get("test")
     if test is not None:
-        corpora.append(dev_corpus(settings, test))
+        corpora.append(make_dev_corpus(settings, test))
     docs: dict[tuple[int, ...], Doc] = {}
     for example in (example for corpus in corpora for example in corpus(nlp)):
         docs.setdefault(tuple(t.orth for t in example.predicted), example.predicted)
-    different = list(docs.values())
-    batches = [different[k : k + BATCH] for k in range(0, len(different), BATCH)]
+    distinct = list(docs.values())
+    batches = [
+        distinct[start : start + BATCH_SIZE]
+        for start in range(0, len(distinct), BATCH_SIZE)
+    ]
     n_words = 0
     for batch in batches[part::n_parts]:
-        # What a batch gives depends on the batch alone, to the last bit, and so not on
-        # the number of processes.
+        # Vectors of cached words may differ in the last bit. Without them, the layers
+        # do not depend on the number of processes.
         get_shim(elmo.model).bilm.clear_cache()
         elmo.predict(batch)
         n_words += sum(len(doc) for doc in batch)
@@ -129,17 +138,20 @@ def compute_layers(config: str, part: int, n_parts: int) -> int:
 
 
 def measure_speed(config: str, models: list[str]) -> list[float]:
-    """Have trained pipelines take turns in reading the texts of the dev corpus.
+    """Measure how fast trained pipelines predict. They take turns in processing the
+    texts of the development data.
 
-    RETURNS (list[float]): Words a second of each, a median. Each reads a text as for
-        the first time: it knows no vector of a word before.
+    config (str): The text of a config with the development data.
+    models (list[str]): The paths of the pipelines.
+    RETURNS (list[float]): Words per second of each pipeline, the median of several
+        rounds. Each round starts with an empty word cache, as with new texts.
     """
     pipelines = [spacy.load(path) for path in models]
     settings = Config().from_str(config, interpolate=True)
-    examples = dev_corpus(settings)(pipelines[0])
-    texts = list(take_words((eg.reference.text for eg in examples), MAX_WORDS))
+    examples = make_dev_corpus(settings)(pipelines[0])
+    texts = list(take_words((eg.reference.text for eg in examples), SPEED_WORDS))
     rates: list[list[float]] = [[] for _ in pipelines]
-    for _ in range(ROUNDS + 1):
+    for _ in range(SPEED_ROUNDS + 1):
         for nlp, found in zip(pipelines, rates):
             for _, pipe in nlp.components:
                 if isinstance(pipe, Elmo):
@@ -147,11 +159,12 @@ def measure_speed(config: str, models: list[str]) -> list[float]:
             start = time.perf_counter()
             n_words = sum(len(doc) for doc in nlp.pipe(texts))
             found.append(n_words / (time.perf_counter() - start))
-    return [statistics.median(found[1:]) for found in rates]  # the first was warm-up
+    # The first round was a warm-up.
+    return [statistics.median(found[1:]) for found in rates]
 
 
 def take_words(texts: Iterator[str], n_words: int) -> Iterator[str]:
-    """YIELDS (str): Texts, until there are that many words."""
+    """Yield texts until they have this many words in total."""
     for text in texts:
         if n_words <= 0:
             return

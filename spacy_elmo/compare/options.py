@@ -1,4 +1,4 @@
-"""What the command line says, checked."""
+"""The options of the `compare` command, checked."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,16 +10,18 @@ KEEP = ("all", "first", "none")
 class Options:
     """How to compare.
 
-    title (str): Of the table; by default, the name of the folder.
-    variants (list[str] | None): By default all that are possible. Vectors that are
-        given with an override, which no other variant reads, add theirs.
-    seeds (Sequence[int]): Each variant is trained with each.
-    shares (Sequence[float]): Parts of the training data, such as 1 and 0.1.
-    share_variants (list[str] | None): Which variants run with less than all data.
-    n_process (int): Trainings at the same time.
-    keep (str): Which trained pipelines to keep: "all", those of the "first" seed, or
+    title (str): The title of the table; by default, the name of the output folder.
+    variants (list[str] | None): Names of variants; by default, all that the configs
+        allow. The variant "vectors" is added if the path of word vectors is overridden,
+        because no other variant uses them.
+    seeds (Sequence[int]): Each variant is trained once with each seed.
+    shares (Sequence[float]): Shares of the training data, such as 1 and 0.1.
+    share_variants (list[str] | None): The variants that are also trained with less
+        than all data; see `variants.default_share_variants` for the default.
+    n_process (int): How many trainings run at the same time.
+    keep (str): Which trained pipelines are kept: "all", those of the "first" seed, or
         "none".
-    gpu_id (int): A GPU, or -1.
+    gpu_id (int): The GPU to train on, or -1 for the CPU.
     """
 
     title: str = ""

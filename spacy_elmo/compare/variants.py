@@ -1,4 +1,4 @@
-"""What is compared: ways to use ELMo, and spaCy without it."""
+"""The variants that a comparison trains: ways to use ELMo, and spaCy without it."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -6,23 +6,24 @@ from typing import Any, NamedTuple
 from thinc.api import Config
 
 BASELINE, VECTORS, WHOLE = "baseline", "vectors", "whole"
-# What variants set in the section [elmo].
+# The settings of the section [elmo] that variants set.
 SETTINGS = ("where", "l2", "fixed")
-# What makes a CNN larger or smaller.
-CNN = {"embed": ("attrs", "rows"), "encode": ("depth",)}
+# The settings that decide the size of a CNN, by its parts.
+CNN_SIZES = {"embed": ("attrs", "rows"), "encode": ("depth",)}
 
 
 class Variant(NamedTuple):
-    """One row of the comparison.
+    """One way to build the pipeline.
 
-    name, label (str): For commands, and for people.
-    where (str | None): Where ELMo goes; None for spaCy's own CNN.
+    name (str): The name on the command line and in files.
+    label (str): The name in tables.
+    where (str | None): Where ELMo is added to the CNN; None for spaCy's CNN alone.
     l2 (float): The paper's lambda.
-    fixed (Callable[[int], list[float]] | None): The s_j for a number of layers, if
-        they are not to be learned.
-    vectors (bool): Whether the CNN reads static vectors.
-    whole (bool): Whether the CNN beside ELMo is that of the baseline, if the config has
-        less of it.
+    fixed (Callable[[int], list[float]] | None): Returns the layer weights s_j for a
+        number of layers; None to learn them.
+    vectors (bool): Whether the CNN uses static word vectors.
+    whole (bool): Whether the CNN beside ELMo gets the size of the baseline's, where the
+        config has a smaller one.
     """
 
     name: str
@@ -34,34 +35,40 @@ class Variant(NamedTuple):
     whole: bool = False
 
     def apply(self, config: Config, n_layers: int, baseline: Config) -> None:
-        """Change a config, the baseline's or ELMo's, to that of this variant."""
+        """Change a config, with ELMo or without it, to the config of this variant.
+
+        n_layers (int): The number of layers of the biLM.
+        baseline (Config): The config without ELMo.
+        """
         if not self.vectors and "vectors" in config.get("paths", {}):
             config["paths"]["vectors"] = None
         if self.vectors:
             _include_vectors(config["components"])
         if self.whole:
-            make_whole(config, baseline)
+            copy_cnn_sizes(config, baseline)
         if self.where is not None:
             fixed = None if self.fixed is None else self.fixed(n_layers)
             config["elmo"].update(where=self.where, l2=self.l2, fixed=fixed)
 
 
-def make_whole(config: Config, baseline: Config) -> None:
-    """Let the CNN of each component of config embed what its CNN in baseline does, or
-    the one that all share there, and have as many layers."""
+def copy_cnn_sizes(config: Config, baseline: Config) -> None:
+    """Give the CNN of each component the size that it has in the baseline. There, it is
+    the CNN of the same component or the one that all components share."""
     shared = _find_cnn(baseline["components"])
     for name, section in config["components"].items():
         ours = _find_cnn(section)
         theirs = _find_cnn(baseline["components"].get(name, {})) or shared
         if ours is not None and theirs is not None:
-            for part, keys in CNN.items():
+            for part, keys in CNN_SIZES.items():
                 ours[part].update({key: theirs[part][key] for key in keys})
 
 
 def _find_cnn(section: dict[str, Any]) -> dict[str, Any] | None:
-    """RETURNS (dict[str, Any] | None): The first one in a section."""
+    """Return the first subsection that describes a CNN."""
     layers = {key: value for key, value in section.items() if isinstance(value, dict)}
-    if all(set(keys) <= layers.get(part, {}).keys() for part, keys in CNN.items()):
+    if all(
+        set(keys) <= layers.get(part, {}).keys() for part, keys in CNN_SIZES.items()
+    ):
         return section
     inner = (_find_cnn(layer) for layer in layers.values())
     return next((found for found in inner if found is not None), None)
@@ -75,15 +82,15 @@ def _include_vectors(section: dict[str, Any]) -> None:
             _include_vectors(value)
 
 
-def _top(n_layers: int) -> list[float]:
+def _top_layer_only(n_layers: int) -> list[float]:
     return [0.0] * (n_layers - 1) + [1.0]
 
 
-def _mean(n_layers: int) -> list[float]:
+def _equal_weights(n_layers: int) -> list[float]:
     return [1 / n_layers] * n_layers
 
 
-def _learned(l2: float) -> Variant:
+def _learned_mix(l2: float) -> Variant:
     return Variant(f"mix-{l2:g}", f"ELMo, learned mix, lambda {l2:g}", "input", l2)
 
 
@@ -92,28 +99,31 @@ VARIANTS = {
     for variant in (
         Variant(BASELINE, "spaCy CNN"),
         Variant(VECTORS, "spaCy CNN, static vectors", vectors=True),
-        Variant("last", "ELMo, top layer only", "input", fixed=_top),
-        Variant("mean", "ELMo, plain average", "input", fixed=_mean),
-        _learned(1.0),
-        _learned(0.001),
+        Variant("last", "ELMo, top layer only", "input", fixed=_top_layer_only),
+        Variant("mean", "ELMo, plain average", "input", fixed=_equal_weights),
+        _learned_mix(1.0),
+        _learned_mix(0.001),
         Variant("output", "ELMo at the output", "output", whole=True),
-        Variant(WHOLE, "ELMo at both, whole CNN", "both", whole=True),
+        Variant(WHOLE, "ELMo at input and output, whole CNN", "both", whole=True),
         Variant("both", "ELMo at input and output", "both"),
     )
 }
 
 
-def share_variants(names: list[str]) -> list[str]:
-    """RETURNS (list[str]): Those that run with less than all data if nothing is said of
-    it: the baseline, and ELMo's usual mix or, without it, the last way to use ELMo."""
+def default_share_variants(names: list[str]) -> list[str]:
+    """Choose the variants to train with less than all data where the user has not: the
+    baseline, and the mix with lambda 0.001 or, without it, the last variant with ELMo.
+
+    names (list[str]): The variants that are compared.
+    """
     elmo = [v.name for v in find_variants(names) if v.where is not None]
-    usual = _learned(0.001).name
+    usual = _learned_mix(0.001).name
     chosen = [BASELINE, usual if usual in elmo else elmo[-1] if elmo else ""]
     return [name for name in chosen if name in names]
 
 
 def find_variants(names: list[str]) -> list[Variant]:
-    """RETURNS (list[Variant]): In the order of VARIANTS, whatever the names' is."""
+    """Look up variants, in the order of VARIANTS."""
     for name in names:
         if name not in VARIANTS:
             expected = ", ".join(VARIANTS)

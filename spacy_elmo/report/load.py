@@ -1,8 +1,10 @@
-"""Result files in a folder."""
+"""Load the result files in a folder.
+
+Every file is shown, or skipped for a reason that is reported. The only files that are
+passed over in silence are those that a comparison keeps for itself.
+"""
 
 import json
-import os
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -11,141 +13,230 @@ from pydantic import BaseModel, ValidationError
 
 from ..results import (
     KINDS,
-    Compare,
-    Evaluation,
-    Log,
+    LOG_NAME,
+    ComparisonResult,
+    EvaluationRow,
     Neighbors,
     Perplexity,
     Probe,
+    RunResult,
     Senses,
-    Step,
+    Speeds,
+    StepRow,
 )
 
-LOG = "log.jsonl"
-# A folder with one of these is a pipeline, a biLM, a checkpoint, a corpus or an index:
-# its JSON files are no results.
-INSIDE = (
-    "config.cfg",
-    "corpus.json",
-    "index.json",
-    "meta.json",
-    "weights.safetensors",
-    "tensors.safetensors",
-)
+# The file that marks a folder as something other than a folder of results.
+MARKERS = {
+    "meta.json": "a pipeline",
+    "config.cfg": "a pipeline",
+    "weights.safetensors": "a biLM",
+    "tensors.safetensors": "a checkpoint",
+    "corpus.json": "a corpus",
+    "index.json": "an index",
+}
 
-ResultT = TypeVar("ResultT", bound=BaseModel)
+DataT = TypeVar("DataT")
+
+
+class PretrainingLog(BaseModel):
+    """The rows of a log.jsonl."""
+
+    steps: list[StepRow]
+    evaluations: list[EvaluationRow]
+
+    @property
+    def best(self) -> EvaluationRow | None:
+        return min(self.evaluations, key=lambda row: row.mean, default=None)
 
 
 @dataclass
-class Found(Generic[ResultT]):
-    """A result and its file.
+class ResultFile(Generic[DataT]):
+    """A result file.
 
-    file (str): Path in the folder.
-    name (str): For headings.
+    file (str): Its path in the folder.
+    name (str): Its name in headings.
+    data (DataT): What it holds.
     """
 
     file: str
     name: str
-    data: ResultT
+    data: DataT
 
 
 @dataclass
 class Results:
-    """What a folder holds. skipped (list[str]): A sentence for each file that cannot be
-    used."""
+    """The results in a folder.
 
-    logs: list[Found[Log]] = field(default_factory=list)
-    perplexity: list[Found[Perplexity]] = field(default_factory=list)
-    probe: list[Found[Probe]] = field(default_factory=list)
-    compare: list[Found[Compare]] = field(default_factory=list)
-    senses: list[Found[Senses]] = field(default_factory=list)
-    neighbors: list[Found[Neighbors]] = field(default_factory=list)
+    skipped (list[str]): A sentence for each JSON file or log that cannot be shown.
+    passed_over (list[str]): A phrase for everything else that is not shown: folders of
+        models and the like, hidden folders, links, and files that are no JSON.
+    """
+
+    logs: list[ResultFile[PretrainingLog]] = field(default_factory=list)
+    perplexity: list[ResultFile[Perplexity]] = field(default_factory=list)
+    probe: list[ResultFile[Probe]] = field(default_factory=list)
+    compare: list[ResultFile[ComparisonResult]] = field(default_factory=list)
+    senses: list[ResultFile[Senses]] = field(default_factory=list)
+    neighbors: list[ResultFile[Neighbors]] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
+    passed_over: list[str] = field(default_factory=list)
 
     @property
     def files(self) -> list[str]:
+        """List the files that are shown."""
         lists = (getattr(self, name) for name in ("logs", *KINDS))
         return sorted(found.file for results in lists for found in results)
 
 
-def find_results(folder: Path) -> Results:
-    """Read all result files in a folder and the folders in it, in the order of their
-    paths. A file that is none is skipped."""
-    results = Results()
-    for path in _candidates(folder):
-        file = path.relative_to(folder).as_posix()
+class ForeignFile(ValueError):
+    """Raised for a file that is no result of a command of ours."""
+
+
+def load_results(folder: Path) -> Results:
+    """Load all result files in a folder and its subfolders, in the order of their
+    paths."""
+    loader = _Loader(folder)
+    loader.load_folder(folder, in_model=False)
+    if loader.n_others:
+        s = "" if loader.n_others == 1 else "s"
+        loader.results.passed_over.append(f"{loader.n_others:,} other file{s}")
+    return loader.results
+
+
+class _Loader:
+    """Goes through the folder, and collects results.
+
+    n_others (int): How many files are neither JSON nor a log.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.results = Results()
+        self.n_others = 0
+
+    def load_folder(self, folder: Path, *, in_model: bool) -> None:
+        """Load the files of a folder, then its subfolders.
+
+        in_model (bool): Whether the folder belongs to a model or the like, whose JSON
+            files are no results. A result that a user has put there is shown.
+        """
+        place = self._place(folder)
         try:
-            if path.name == LOG:
-                place = path.parent.relative_to(folder).as_posix()
-                name = folder.resolve().name if place == "." else place
-                results.logs.append(Found(file, name, _read_log(path)))
+            entries = sorted(folder.iterdir(), key=lambda path: path.name)
+        except OSError as error:
+            self.results.skipped.append(f"{place}: {error}")
+            return
+        names = {path.name for path in entries}
+        kinds = [kind for name, kind in MARKERS.items() if name in names]
+        if kinds and folder != self.root and not in_model:
+            in_model = True
+            if not _is_model_of_comparison(folder):
+                self.results.passed_over.append(f"{place} ({kinds[0]})")
+        subfolders = [path for path in entries if path.is_dir()]
+        for path in entries:
+            if path not in subfolders:
+                self._load_file(path, in_model)
+        for path in subfolders:
+            if path.name.startswith("."):
+                self.results.passed_over.append(f"{self._place(path)} (hidden)")
+            elif path.is_symlink():  # it may lead back to here
+                self.results.passed_over.append(f"{self._place(path)} (a link)")
             else:
+                self.load_folder(path, in_model=in_model)
+
+    def _load_file(self, path: Path, in_model: bool) -> None:
+        file = self._place(path)
+        try:
+            if path.name == LOG_NAME:
+                name = self._place(path.parent)
+                name = self.root.resolve().name if name == "." else name
+                log = _load_log(path)
+                self.results.logs.append(ResultFile(file, name, log))
+            elif path.suffix == ".json":
                 data = _parse(path.read_bytes())
-                kind = _kind(data)
-                name = data.get("title") or file[: -len(path.suffix)]
-                found = Found(file, str(name), KINDS[kind](**data))
-                getattr(results, kind).append(found)
+                if not _belongs_to_comparison(path, data):
+                    kind = _find_kind(data)
+                    name = str(data.get("title") or file.removesuffix(path.suffix))
+                    result = KINDS[kind](**data)
+                    found = getattr(self.results, kind)
+                    found.append(ResultFile(file, name, result))
+            elif not in_model:
+                self.n_others += 1
+        except ForeignFile as error:
+            if not in_model:
+                self.results.skipped.append(f"{file}: {error}")
         except ValidationError as error:
-            results.skipped.append(f"{file}: {_first(error)}")
+            self.results.skipped.append(f"{file}: {_first_problem(error)}")
         except (ValueError, OSError) as error:
-            results.skipped.append(f"{file}: {error}")
-    return results
+            self.results.skipped.append(f"{file}: {error}")
+
+    def _place(self, path: Path) -> str:
+        return path.relative_to(self.root).as_posix()
 
 
-def _candidates(folder: Path) -> Iterator[Path]:
-    for place, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        if {"runs", "logs"} <= set(folders):  # of a comparison: only its table counts
-            folders.clear()
-            files = [name for name in files if name != "speed.json"]
-        here = Path(place)
-        if here != folder and any(name in files for name in INSIDE):
-            folders.clear()
-            continue
-        for name in sorted(files):
-            if name == LOG or name.endswith(".json"):
-                yield here / name
+def _is_model_of_comparison(folder: Path) -> bool:
+    """Tell whether a folder is the trained pipeline of a run: models/NAME, where
+    runs/NAME.json is its result."""
+    output = folder.parent.parent
+    result = output / "runs" / f"{folder.name}.json"
+    return folder.parent.name == "models" and result.is_file()
+
+
+def _belongs_to_comparison(path: Path, data: Any) -> bool:
+    """Tell whether a file is the result of a single run, or the speeds of all: the
+    table of the comparison, compare.json, has the same numbers."""
+    form: type[BaseModel]
+    if path.parent.name == "runs":
+        form = RunResult
+    elif path.name == "speed.json" and (path.parent / "runs").is_dir():
+        form = Speeds
+    else:
+        return False
+    try:
+        form.model_validate(data)
+    except ValidationError:
+        return False
+    return True
 
 
 def _parse(data: bytes) -> Any:
     try:
         return json.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"found no JSON ({error})") from None
+        raise ForeignFile(f"found no JSON ({error})") from None
 
 
-def _kind(data: Any) -> str:
-    """RETURNS (str): A key of KINDS."""
+def _find_kind(data: Any) -> str:
+    """Return the kind of a result, a key of KINDS."""
     if isinstance(data, dict):
         if "kind" not in data and {"forward", "backward", "mean"} <= set(data):
             return "perplexity"
         kind = data.get("kind")
         if isinstance(kind, str) and kind in KINDS:
             return kind
-    raise ValueError("found no result of a command of ours")
+    raise ForeignFile("found no result of a command of ours")
 
 
-def _read_log(path: Path) -> Log:
-    """Lines that are no rows are passed over: a run that is killed leaves half a
-    line."""
-    log = Log(steps=[], evaluations=[])
+def _load_log(path: Path) -> PretrainingLog:
+    """Load the log of a pretraining. Lines that are no rows are ignored, because a
+    training that was killed leaves half a line."""
+    log = PretrainingLog(steps=[], evaluations=[])
     for line in path.read_bytes().split(b"\n"):
         try:
             row = _parse(line)
-        except ValueError:
+        except ForeignFile:
             continue
         kind = row.get("type") if isinstance(row, dict) else None
         if kind == "step":
-            log.steps.append(Step(**row))
+            log.steps.append(StepRow(**row))
         elif kind == "evaluation":
-            log.evaluations.append(Evaluation(**row))
+            log.evaluations.append(EvaluationRow(**row))
     if not log.steps and not log.evaluations:
         raise ValueError("found no rows of a pretraining")
     return log
 
 
-def _first(error: ValidationError) -> str:
-    """RETURNS (str): The first of all that is wrong, on a line."""
+def _first_problem(error: ValidationError) -> str:
     first = error.errors()[0]
     place = ".".join(map(str, first["loc"]))
     return f"{place or 'the file'}: {first['msg']}"

@@ -1,4 +1,4 @@
-"""The page as HTML."""
+"""Make the HTML page."""
 
 import json
 from collections.abc import Sequence
@@ -9,20 +9,28 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ..about import __version__
-from .charts import CONFIG, Spec
-from .figures import Figure, Group, Table, language_of
+from .charts.base import CONFIG, Spec
+from .formatting import guess_language
 from .load import Results
-from .probes import probe
-from .summary import summary
-from .tasks import compare
-from .training import perplexities, pretraining
-from .words import neighbors, senses
+from .page_parts import Figure, Group, Table
+from .sections.comparison import make_comparison_group
+from .sections.neighbors import make_neighbors_group
+from .sections.perplexity import make_perplexity_table
+from .sections.pretraining import make_pretraining_group
+from .sections.probe import make_probe_group
+from .sections.senses import make_senses_group
+from .sections.summary import make_summary
 
 STYLES = ("colors.css", "page.css", "results.css", "controls.css")
 
 
 class Section(NamedTuple):
-    """short (str): Its title where there is little room."""
+    """A section of the page.
+
+    id (str): The id of its element.
+    short (str): Its title in the navigation.
+    table (Table | None): A table above the groups.
+    """
 
     id: str
     short: str
@@ -32,8 +40,8 @@ class Section(NamedTuple):
     table: Table | None = None
 
 
-# Where a result comes from, for those that are missing.
-SOURCES = {
+# The commands that make the results of each section, shown where they are missing.
+COMMANDS = {
     "pretraining": "elmo pretrain CONFIG --output DIR/bilm",
     "perplexity": "elmo evaluate BILM TEXT --output DIR/perplexity.json",
     "probe": "elmo probe BILM TRAIN DEV --output DIR/probe.json",
@@ -44,78 +52,86 @@ SOURCES = {
 }
 
 
-def sections(results: Results) -> list[Section]:
-    """RETURNS (list[Section]): All of them, also those without results."""
+def make_sections(results: Results) -> list[Section]:
+    """Make all sections, including those without results."""
     return [
         Section(
             "pretraining",
             "Pretraining",
             "Pretraining",
-            "How the language model learned: lower is better for loss and perplexity.",
-            [pretraining(found, n) for n, found in enumerate(results.logs)],
+            "How the language model learned. For loss and perplexity, lower is better.",
+            [make_pretraining_group(found, n) for n, found in enumerate(results.logs)],
         ),
         Section(
             "perplexity",
             "Perplexity",
             "Perplexity",
-            "How many words the model hesitates between, on average, given the words "
-            "before (forward) or after (backward). Lower is better; texts and "
-            "vocabularies differ, so compare only what shares both.",
+            "Between how many words the model hesitates on average, given the words "
+            "before (forward) or after (backward). Lower is better. Compare only "
+            "results for the same text and the same vocabulary.",
             [],
-            perplexities(results),
+            make_perplexity_table(results),
         ),
         Section(
             "probe",
             "Layers",
             "What each layer knows",
-            "A simple classifier on the vectors of one frozen layer: the share of the "
-            "held-out data that it gets right.",
-            [probe(found) for found in results.probe],
+            "The accuracy of a simple classifier that sees only the vectors of one "
+            "frozen layer, on data that it was not trained with.",
+            [make_probe_group(found) for found in results.probe],
         ),
         Section(
             "compare",
             "Comparison",
             "With and without ELMo",
-            "The same data, seeds and budget. Scores in percent, below them how many "
-            "errors there are fewer, or more, than the baseline's.",
-            [compare(found, n) for n, found in enumerate(results.compare)],
+            "Pipelines trained with the same data, seeds and budget. Scores are in "
+            "percent; below them, how many errors fewer or more than the baseline.",
+            [
+                make_comparison_group(found, n)
+                for n, found in enumerate(results.compare)
+            ],
         ),
         Section(
             "senses",
             "Senses",
             "Words with several senses",
-            "Each point is a use of the word, near others with similar vectors; its "
-            "colour and shape are its sense. Point at it for the sentence. Found: how "
-            "often the nearest other use has the same sense.",
-            [senses(found, n) for n, found in enumerate(results.senses)],
+            "Each point is an occurrence of the word, near others with similar "
+            "vectors. Colour and shape show its sense; point at it for the sentence. "
+            "Accuracy: how often the nearest other occurrence has the same sense.",
+            [make_senses_group(found, n) for n, found in enumerate(results.senses)],
         ),
         Section(
             "neighbors",
             "Neighbours",
             "Nearest neighbours",
-            "For a word in its sentence, the words in a corpus whose vectors are most "
-            "alike.",
-            [neighbors(found) for found in results.neighbors],
+            "For a word in its sentence, the words in a corpus with the most similar "
+            "vectors, in their sentences.",
+            [make_neighbors_group(found) for found in results.neighbors],
         ),
     ]
 
 
 class Charts:
-    """Gives charts their places on the page, and collects them."""
+    """Collects the charts of the page.
+
+    specs (dict[str, Spec]): The charts by the ids of their elements.
+    """
 
     def __init__(self) -> None:
         self.specs: dict[str, Spec] = {}
 
     def add(self, figure: Figure) -> str:
-        """RETURNS (str): The id of its element."""
-        name = f"chart-{len(self.specs) + 1}"
-        self.specs[name] = figure.spec
-        return name
+        """Add a chart, and return the id of its element."""
+        id = f"chart-{len(self.specs) + 1}"
+        self.specs[id] = figure.spec
+        return id
 
 
-def make_page(results: Results, title: str, bundle: str) -> str:
-    """title (str): Of what the report is on.
-    bundle (str): JavaScript that defines vegaEmbed.
+def make_page(results: Results, title: str, vega: str) -> str:
+    """Make the page.
+
+    title (str): The title of the report.
+    vega (str): JavaScript that defines vegaEmbed.
     """
     environment = Environment(
         loader=PackageLoader("spacy_elmo.report"),
@@ -125,38 +141,39 @@ def make_page(results: Results, title: str, bundle: str) -> str:
         lstrip_blocks=True,
     )
     charts = Charts()
-    every = sections(results)
+    every = make_sections(results)
     return environment.get_template("page.html").render(
         title=title,
         version=__version__,
-        keys=summary(results),
+        summary=make_summary(results),
         sections=[each for each in every if each.groups or each.table],
         missing={
-            each.title: f"python -m spacy {SOURCES[each.id]}"
+            each.title: f"python -m spacy {COMMANDS[each.id]}"
             for each in every
             if not each.groups and not each.table
         },
         files=results.files,
         charts=charts,
         config=CONFIG,
-        as_script=as_script,
+        to_script=to_script,
         kind_of=lambda cell: type(cell).__name__,
-        language_of=language_of,
-        style=Markup("\n".join(map(read_part, STYLES))),
-        script=Markup(read_part("page.js")),
-        bundle=Markup(inside_script(bundle)),
+        guess_language=guess_language,
+        style=Markup("\n".join(map(read_template, STYLES))),
+        script=Markup(read_template("page.js")),
+        vega=Markup(escape_script(vega)),
     )
 
 
-def read_part(name: str) -> str:
+def read_template(name: str) -> str:
     return (Path(__file__).parent / "templates" / name).read_text(encoding="utf-8")
 
 
-def as_script(data: Any) -> Markup:
-    """RETURNS (Markup): As JSON that nothing in the data can end early."""
+def to_script(data: Any) -> Markup:
+    """Write data as JSON for a script element, which no text in the data can close."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c"))
 
 
-def inside_script(code: str) -> str:
+def escape_script(code: str) -> str:
+    """Escape what would close the script element, or begin a comment."""
     return code.replace("</script", "<\\/script").replace("<!--", "<\\!--")

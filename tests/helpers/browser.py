@@ -1,4 +1,4 @@
-"""The machine's own Chromium without a network, for tests of pages."""
+"""Open pages in an installed Chromium, without a network."""
 
 import os
 import shutil
@@ -7,19 +7,19 @@ from contextlib import contextmanager
 import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-# Nothing has an address, should a page ask for one.
+# No host name can be resolved, should a page ask for one.
 OFFLINE = ["--host-resolver-rules=MAP * ~NOTFOUND", "--no-proxy-server"]
 
 
 def find_chromium():
-    """The path in CHROMIUM, if that is set, or what is installed."""
+    """Return the path of Chromium: the variable CHROMIUM, or an installed one."""
     names = [os.environ.get("CHROMIUM", ""), *NAMES]
     return next((path for name in names if (path := shutil.which(name))), None)
 
 
 @contextmanager
 def open_browser():
-    """A browser of Playwright's, to open pages in."""
+    """Start a browser; skip the test where there is none."""
     playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
     path = find_chromium()
     if path is None:
@@ -31,7 +31,11 @@ def open_browser():
 
 
 class Visit:
-    """A page that is open, what it said on the console, and what it asked for."""
+    """An open page.
+
+    said (list[str]): What it wrote to the console.
+    asked (list[str]): The addresses that it requested.
+    """
 
     def __init__(self, browser, path, width=1280, scheme="light", touch=False):
         self.said = []
@@ -56,11 +60,11 @@ class Visit:
         self.context.close()
 
     def scroll_to(self, place):
-        """Scroll, and wait for what the page then does, with the next frame."""
+        """Scroll, and wait until the page has reacted to it."""
         place.scroll_into_view_if_needed()
         frame = "requestAnimationFrame(() => setTimeout(done))"
         self.run(f"() => new Promise((done) => {frame})")
 
     def run(self, code, *args):
-        """What a JavaScript function returns."""
+        """Run a JavaScript function, and return its result."""
         return self.page.evaluate(code, *args)

@@ -1,4 +1,4 @@
-"""HTML as a tree, to look things up in."""
+"""HTML as a tree of elements."""
 
 from html.parser import HTMLParser
 
@@ -16,7 +16,7 @@ class Element:
         return " ".join("".join(parts).split())
 
     def find(self, name=None, **attrs):
-        """All elements in this one, with these attributes."""
+        """Return all elements inside this one that have these attributes."""
         found = []
         for part in self.parts:
             if isinstance(part, Element):
@@ -27,6 +27,7 @@ class Element:
         return found
 
     def lang(self):
+        """Return the language of this element, which may be set on a parent."""
         here = self
         while here is not None and "lang" not in here.attrs:
             here = here.parent
@@ -34,7 +35,7 @@ class Element:
 
 
 class Parser(HTMLParser):
-    """Builds the tree; fails where tags do not match."""
+    """Builds the tree. Raises AssertionError if tags do not match."""
 
     def __init__(self, html):
         super().__init__()
@@ -58,5 +59,5 @@ class Parser(HTMLParser):
 
 
 def parse(html):
-    """The element around all."""
+    """Parse HTML, and return the root of the tree."""
     return Parser(html).root

@@ -1,4 +1,4 @@
-"""Result files as the commands write them, with made-up numbers."""
+"""Sample result files with invented numbers, in the form that the commands write."""
 
 import json
 import math
@@ -107,7 +107,7 @@ def probe() -> dict:
 
 
 def senses(lang: str, n: int = 6) -> dict:
-    """n: Occurrences of each sense."""
+    """n: The number of occurrences of each sense."""
     rng = np.random.default_rng(2)
     words = []
     for word, sentences in SENSES[lang].items():
@@ -129,7 +129,10 @@ def senses(lang: str, n: int = 6) -> dict:
         words.append({"word": word, "majority": majority, "occurrences": occurrences})
         words[-1]["layers"] = layers
     title = {"en": "English words", "ko": "Korean words"}[lang]
-    mean = [{"layer": layer, "accuracy": 0.5} for layer in ("0", "1", "2", "mix")]
+    mean = [
+        {"layer": layer, "accuracy": 0.5, "majority": 0.4}
+        for layer in ("0", "1", "2", "mix")
+    ]
     head = {"kind": "senses", "title": title, "lang": lang}
     return {**head, "words": words, "mean": mean}
 
@@ -179,6 +182,21 @@ def compare() -> dict:
     return {**head, "metrics": metrics, "variants": variants, "shares": shares}
 
 
+def write_comparison(folder: Path) -> None:
+    """Write the output folder of a comparison, with the files that it keeps for
+    itself."""
+    write(folder / "compare.json", compare())
+    run = {"fingerprint": "0a", "versions": {"spacy": "3.8.0"}, "variant": "baseline"}
+    run.update({"share": 1.0, "seed": 0, "scores": {"tag_acc": 0.9}, "seconds": 3.5})
+    run.update({"test_scores": None, "mixes": []})
+    write(folder / "runs" / "baseline-1-0.json", run)
+    speed = {"fingerprint": "0a", "words_per_second": 9000.0}
+    write(folder / "speed.json", {"baseline-1-0": speed})
+    write(folder / "models" / "baseline-1-0" / "meta.json", {})
+    (folder / "logs").mkdir()
+    (folder / "logs" / "baseline-1-0.log").write_text("...")
+
+
 def neighbors() -> dict:
     def in_context(sentence: str, word: str, **more: object) -> dict:
         tokens = sentence.split(" ")
@@ -206,7 +224,7 @@ def neighbors() -> dict:
 
 
 def write_all(folder: Path) -> Path:
-    """RETURNS (Path): The folder, with a file of each kind."""
+    """Write a file of each kind, and return the folder."""
     write_log(folder / "demo" / "log.jsonl")
     write(folder / "perplexity.json", perplexity(212.4))
     write(folder / "probe.json", probe())

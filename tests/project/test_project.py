@@ -195,7 +195,7 @@ def test_comparison_with_less_data(project):
         sizes = [size["words"] for size in table["data"]]
         assert sizes == sorted(sizes, reverse=True) and sizes[-1] < sizes[0] / 20
         page = (folder / "compare.md").read_text("utf8")
-        _, less = page.split("## Against the amount of training data")
+        _, less = page.split("## Scores by amount of training data")
         rows = [line.split("|")[1:3] for line in less.split("##")[0].splitlines()[4:]]
         cells = [[cell.strip() for cell in row] for row in rows if row]
         expected = [

@@ -22,7 +22,15 @@ ALLOWED = {
     "gold": {"text"},
     "pretrain": {"bilm", "files", "fingerprints", "text"},
     "analysis": {"bilm", "files", "fingerprints", "gold", "text"},
-    "compare": {"bilm", "files", "fingerprints", "layers", "pipeline", "results"},
+    "compare": {
+        "bilm",
+        "files",
+        "fingerprints",
+        "layers",
+        "pipeline",
+        "results",
+        "text",
+    },
     "report": {"about", "results"},
     "project": {"bilm", "fingerprints", "text"},
 }

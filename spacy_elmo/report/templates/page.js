@@ -4,7 +4,7 @@ const views = new Map();
 const tip = document.createElement("div");
 tip.className = "tip";
 tip.hidden = true;
-tip.setAttribute("aria-hidden", "true"); // the tables hold the same
+tip.setAttribute("aria-hidden", "true"); // the tables hold the same data
 document.body.append(tip);
 
 function element(name, text, parent) {
@@ -36,7 +36,7 @@ function showTip(handler, event, item, value) {
   tip.hidden = value === null || value === undefined || value === "";
   if (tip.hidden) return;
   fillTip(value);
-  // Beside the pointer, but never beyond the window.
+  // Beside the pointer, but inside the window.
   const left = Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8);
   const below = event.clientY + 18;
   const fits = below + tip.offsetHeight < innerHeight;
@@ -65,19 +65,19 @@ async function draw() {
   for (const [id, spec] of Object.entries(specs)) {
     try {
       const { view } = await vegaEmbed(document.getElementById(id), spec, options);
-      // A finger that taps moves no pointer.
+      // A tap with a finger does not move a pointer, so it needs its own event.
       view.addEventListener("click", (event, item) =>
         showTip(null, event, item, item?.tooltip),
       );
       views.set(id, view);
     } catch (error) {
-      console.error(id, error); // one chart that fails is no reason to lose the others
+      console.error(id, error); // the other charts can still be drawn
     }
   }
   for (const choice of document.querySelectorAll("[data-sets]")) {
     const param = choice.dataset.sets;
     choice.addEventListener("change", (event) => set(param, event.target.value));
-    // A browser may remember what was chosen when the page is loaded again.
+    // A browser may restore an earlier choice when the page is loaded again.
     set(param, choice.querySelector("input:checked").value);
   }
   document.body.dataset.drawn = views.size;

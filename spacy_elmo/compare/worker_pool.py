@@ -1,4 +1,4 @@
-"""Processes that do jobs, each with one thread."""
+"""A pool of worker processes that do the jobs of a comparison."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import IO, Any, NamedTuple
 
-# One thread each, and the same results from day to day.
+# One thread per process, and the same results every time.
 ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
@@ -23,19 +23,24 @@ ENVIRONMENT = {
 
 
 class Job(NamedTuple):
-    """name (str): Of the log, and for errors. do (str): See jobs.JOBS."""
+    """Something for a worker to do.
+
+    name (str): The name of the log file, also used in error messages.
+    action (str): A key of `jobs.JOBS`.
+    arguments (dict[str, Any]): Keyword arguments of the action, as JSON holds them.
+    """
 
     name: str
-    do: str
+    action: str
     arguments: dict[str, Any]
 
 
-class Workers:
-    """Use as a context manager: at its end the processes are ended too.
+class WorkerPool:
+    """Worker processes, to be used as a context manager that ends them at its exit.
 
-    n_process (int): How many there are.
-    logs (Path): A folder; each job has a file of its own in it.
-    gpu_id (int): A GPU for all of them, or -1.
+    n_process (int): The number of processes.
+    logs (Path): A folder for the log files of the jobs.
+    gpu_id (int): The GPU that all processes use, or -1 for the CPU.
     """
 
     def __init__(self, n_process: int, logs: Path, gpu_id: int = -1) -> None:
@@ -43,34 +48,39 @@ class Workers:
         self.logs = logs
         self.gpu_id = gpu_id
         with (logs / "workers.log").open("w") as log:
-            self._processes = [_start(log) for _ in range(n_process)]
+            self.processes = [_start_process(log) for _ in range(n_process)]
         self._idle: SimpleQueue[subprocess.Popen[str]] = SimpleQueue()
-        for process in self._processes:
+        for process in self.processes:
             self._idle.put(process)
         self._threads = ThreadPoolExecutor(n_process)
 
-    def __enter__(self) -> "Workers":
+    def __enter__(self) -> "WorkerPool":
         return self
 
     def __exit__(self, *error: Any) -> None:
-        for process in self._processes:
+        for process in self.processes:
             process.kill()
         self._threads.shutdown(cancel_futures=True)
-        for process in self._processes:
+        for process in self.processes:
             process.communicate()
 
-    def do(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:
-        """YIELDS (tuple[int, Any]): Number and result of a job, as they come."""
+    def do_jobs(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:
+        """Do jobs side by side.
+
+        YIELDS (tuple[int, Any]): The index of a job and its result, in the order in
+            which the jobs finish.
+        """
         futures = {
-            self._threads.submit(self._ask, job): n for n, job in enumerate(jobs)
+            self._threads.submit(self._do_job, job): index
+            for index, job in enumerate(jobs)
         }
         for future in as_completed(futures):
             yield futures[future], future.result()
 
-    def _ask(self, job: Job) -> Any:
+    def _do_job(self, job: Job) -> Any:
         log = self.logs / f"{job.name}.log"
         message = {
-            "do": job.do,
+            "action": job.action,
             "arguments": job.arguments,
             "gpu_id": self.gpu_id,
             "log": str(log),
@@ -84,7 +94,8 @@ class Workers:
         except OSError:
             line = ""
         finally:
-            self._idle.put(process)  # even a dead one: nobody may wait for it for ever
+            # Return a dead process too: otherwise the next job would wait for ever.
+            self._idle.put(process)
         if not line:
             raise ValueError(f"{job.name}: its process has died (see {log})")
         answer = json.loads(line)
@@ -93,9 +104,9 @@ class Workers:
         return answer["result"]
 
 
-def _start(log: IO[str]) -> "subprocess.Popen[str]":
+def _start_process(log: IO[str]) -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        [sys.executable, "-m", "spacy_elmo.compare.worker"],
+        [sys.executable, "-m", "spacy_elmo.compare.worker_process"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=log,

@@ -1,39 +1,39 @@
-"""Charts with a row for each thing and its name above it, so that a long name needs no
-room at the side."""
+"""Charts with horizontal rows. The name of a row stands above it, so that a long name
+needs no room at the side."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from .charts import (
+from ..page_parts import Choice
+from .base import (
     COLORS,
     GRID,
     INK,
     POINT,
     Rows,
     Spec,
-    chart,
-    in_lines,
-    param,
-    percent_axis,
-    series,
+    break_lines,
+    encode_series,
+    make_chart,
+    make_param,
+    make_percent_axis,
 )
-from .figures import Choice
 
-BAND = 15  # height of what is drawn
-LINE = 17  # height of a line of a name
+BAND = 15  # height of a bar, in pixels
+LINE = 17  # height of a line of text
 
 
-def bars(rows: Rows) -> Spec:
-    """Shares between 0 and 1.
+def bar_chart(rows: Rows) -> Spec:
+    """Draw shares between 0 and 1 as bars.
 
-    rows (Rows): row (a number), label, value, right (the value as text), best (a
-        boolean), color.
+    rows (Rows): Data with the keys row (an index), label, value, right (the value as
+        text), best (whether it is the best), color.
     """
     x = {"field": "value", "scale": {"domain": [0, 1]}, **_quantity()}
     bar = {"type": "bar", "cornerRadius": 3, "height": {"band": 1}}
     tooltip = [
         {"field": "label", "title": "vectors"},
-        {"field": "right", "title": "right"},
+        {"field": "right", "title": "accuracy"},
     ]
     color = {"field": "color", "scale": None, "legend": None}
     y = _row(rows)
@@ -47,20 +47,27 @@ def bars(rows: Rows) -> Spec:
             "encoding": {"x": x, "y": y, "color": color, "tooltip": tooltip},
         },
     ]
-    everything = [{"calculate": "1", "as": "all"}]
-    return _chart(layers, rows, "datum.best", transform=everything)
+    background = [{"calculate": "1", "as": "all"}]
+    return _make_rows(layers, rows, "datum.best", transform=background)
 
 
-def dots(rows: Rows, seeds: Rows, names: Sequence[str], metric: Choice) -> Spec:
-    """Means with their spread, and each seed.
+def score_chart(rows: Rows, seeds: Rows, names: Sequence[str], metric: Choice) -> Spec:
+    """Draw mean scores with their spread, and the score of each seed.
 
-    rows (Rows): metric, row, series, label, mean, low, high, right.
-    seeds (Rows): metric, row, series, value.
+    rows (Rows): Data with the keys metric, row, series, label, mean, low, high, right
+        (the score as text).
+    seeds (Rows): Data with the keys metric, row, series, value.
+    names (Sequence[str]): The names of the series.
+    metric (Choice): The reader's choice of a score.
     """
-    look = series(names, points=True)
+    look = encode_series(names, points=True)
     color, shape = ({**look[key], "legend": None} for key in ("color", "shape"))
     scale = {"zero": False, "nice": False, "padding": 14}
-    x = {**_quantity(), "scale": scale, "axis": percent_axis(tickCount=5, offset=8)}
+    x = {
+        **_quantity(),
+        "scale": scale,
+        "axis": make_percent_axis(tickCount=5, offset=8),
+    }
     y = {**_row(rows), "bandPosition": 0.5}
     tooltip = [
         {"field": "label", "title": "variant"},
@@ -98,14 +105,16 @@ def dots(rows: Rows, seeds: Rows, names: Sequence[str], metric: Choice) -> Spec:
             },
         },
     ]
-    return _chart(layers, rows, params=[param(metric)], transform=chosen)
+    return _make_rows(layers, rows, params=[make_param(metric)], transform=chosen)
 
 
-def stacked(rows: Rows, names: Sequence[str]) -> Spec:
-    """Shares that make up one together.
+def stacked_chart(rows: Rows, names: Sequence[str]) -> Spec:
+    """Draw shares that sum to one, side by side in a bar.
 
-    rows (Rows): row, label, right, series, value, text, start, end (of the part), rest
-        (whether it is not the first part of its row).
+    rows (Rows): Data with the keys row, label, right, series, value, text (the value as
+        text), start, end (of the part in the bar), rest (whether it is not the first
+        part of its bar).
+    names (Sequence[str]): The names of the series.
     """
     color = {
         "field": "series",
@@ -116,9 +125,9 @@ def stacked(rows: Rows, names: Sequence[str]) -> Spec:
     x = {"field": "start", "scale": {"domain": [0, 1]}, **_quantity()}
     y = _row(rows)
     tooltip = [
-        {"field": "label", "title": "task"},
+        {"field": "label", "title": "component"},
         {"field": "series", "title": "layer"},
-        {"field": "text", "title": "share"},
+        {"field": "text", "title": "weight"},
     ]
     middle = [{"calculate": "(datum.start + datum.end) / 2", "as": "middle"}]
     layers: list[Spec] = [
@@ -148,22 +157,25 @@ def stacked(rows: Rows, names: Sequence[str]) -> Spec:
             },
         },
     ]
-    return _chart(layers, rows)
+    return _make_rows(layers, rows)
 
 
-def _chart(layers: list[Spec], rows: Rows, bold: str = "false", **parts: Any) -> Spec:
-    """RETURNS (Spec): With the name of each row at the left, a text at the right.
+def _make_rows(
+    layers: list[Spec], rows: Rows, bold: str = "false", **more: Any
+) -> Spec:
+    """Make a chart that has the name of each row at the left, and a text at the right.
 
-    bold (str): Test for rows whose texts are set so.
+    bold (str): A Vega expression: whether the texts of a row are bold.
+    more (Any): Other properties of the chart.
     """
     for row in rows:
-        row["lines"] = in_lines(row["label"])
+        row["lines"] = break_lines(row["label"])
     weight = {"expr": f"{bold} ? 'bold' : 'normal'"}
     y = {**_row(rows), "bandPosition": 0}
-    # The parts of a row share its name.
+    # The parts of a bar share its name, which is drawn once.
     once = [{"filter": "!datum.rest"}]
 
-    def text(x: Any, field: str, align: str) -> Spec:
+    def make_text(x: Any, field: str, align: str) -> Spec:
         mark = {"type": "text", "baseline": "top", "fontSize": 13, "fill": INK}
         up = {"expr": f"-{LINE} * length(isArray(datum.{field}) ? datum.{field} : [1])"}
         place = {"align": align, "dy": up, "fontWeight": weight}
@@ -173,18 +185,18 @@ def _chart(layers: list[Spec], rows: Rows, bold: str = "false", **parts: Any) ->
             "encoding": {"x": {"value": x}, "y": y, "text": {"field": field}},
         }
 
-    labels = [text(0, "lines", "left"), text("width", "right", "right")]
+    labels = [
+        make_text(0, "lines", "left"),
+        make_text("width", "right", "right"),
+    ]
     height = _step(rows) * len({row["row"] for row in rows}) - _gap(rows)
-    return chart([*layers, *labels], rows, height, **parts)
-
-
-def _lines(rows: Rows) -> int:
-    return max(len(in_lines(row["label"])) for row in rows)
+    return make_chart([*layers, *labels], rows, height, **more)
 
 
 def _gap(rows: Rows) -> int:
-    """RETURNS (int): Between what is drawn for a row and for the next one."""
-    return LINE * _lines(rows) + 12
+    """Return the height between one bar and the next."""
+    n_lines = max(len(break_lines(row["label"])) for row in rows)
+    return LINE * n_lines + 12
 
 
 def _step(rows: Rows) -> int:

@@ -1,4 +1,4 @@
-"""What a reader sees: in a real browser, where there is one."""
+"""The page in a real browser, where there is one."""
 
 import json
 import re
@@ -9,13 +9,13 @@ from helpers.browser import Visit, open_browser
 from helpers.html_tree import parse
 
 from spacy_elmo.report import write_report
-from spacy_elmo.report.page import read_part
+from spacy_elmo.report.page import read_template
 
 N_CHARTS = 4 + 2 + 2 + 3 + 2 + 2  # log, probe, scores, mixes, words of two languages
 ENGLISH, KOREAN = (f"#senses article:nth-of-type({number})" for number in (1, 2))
 WIDTH = "() => document.documentElement.scrollWidth"
 
-# Charts in which something lies outside of the drawing, or that outside of its place.
+# Charts that are wider than their place, or have a text outside of the drawing.
 OUTSIDE = """() => [...document.querySelectorAll(".chart")].filter((chart) => {
   const place = chart.getBoundingClientRect();
   const drawing = chart.querySelector("svg").getBoundingClientRect();
@@ -26,7 +26,7 @@ OUTSIDE = """() => [...document.querySelectorAll(".chart")].filter((chart) => {
       box.top < drawing.top - 1 || box.bottom > drawing.bottom + 1);
   });
 }).map((chart) => chart.ariaLabel)"""
-# Pairs of texts in a chart that lie on each other.
+# Pairs of texts in a chart that overlap.
 OVERLAPS = """() => [...document.querySelectorAll(".chart")].flatMap((chart) => {
   const texts = [...chart.querySelectorAll("text")].filter((text) =>
     text.textContent && getComputedStyle(text).opacity !== "0");
@@ -58,7 +58,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def wide(browser, report):
-    """The page on a screen; tests leave it with other choices."""
+    """The page on a wide screen; tests may change its choices."""
     with Visit(browser, report) as visit:
         yield visit
 
@@ -76,7 +76,7 @@ def test_page_is_drawn_without_a_network(browser, report, width):
             assert visit.run(OUTSIDE) == []
             assert visit.run(OVERLAPS) == []
             assert visit.run(WIDTH) == width
-        # With everything open, too.
+        # The same with all details open.
         visit.run("() => document.querySelectorAll('details').forEach(e => e.open = 1)")
         assert visit.run(WIDTH) == width
         assert visit.said == []
@@ -92,7 +92,7 @@ def test_charts_follow_a_change_of_the_colour_scheme(wide):
     dark = set(wide.run(fills))
     wide.page.emulate_media(color_scheme="light")
     assert len(light) > 5 and len(dark) > 5
-    assert light & dark <= {"rgba(0, 0, 0, 0)", "rgb(0, 0, 0)"}  # of what is not seen
+    assert light & dark <= {"rgba(0, 0, 0, 0)", "rgb(0, 0, 0)"}  # of invisible parts
 
 
 def points(visit, language):
@@ -109,12 +109,12 @@ def test_layer_can_be_chosen_with_mouse_and_keyboard(wide):
     seen = [points(wide, KOREAN)]
     english = points(wide, ENGLISH)
     assert len(seen[0]) == len(english) == 12 + 18
-    assert "88 % found" in found()
+    assert "accuracy 88 %" in found()
     wide.page.locator(KOREAN).get_by_label("layer 0").check()
-    assert "50 % found" in found() and "88 % found" not in found()
+    assert "accuracy 50 %" in found() and "accuracy 88 %" not in found()
     seen.append(points(wide, KOREAN))
     wide.page.keyboard.press("ArrowRight")
-    assert "75 % found" in found()
+    assert "accuracy 75 %" in found()
     seen.append(points(wide, KOREAN))
     assert len({tuple(each) for each in seen}) == 3
     assert points(wide, ENGLISH) == english
@@ -124,7 +124,7 @@ def test_layer_can_be_chosen_with_mouse_and_keyboard(wide):
 
 
 @pytest.mark.slow
-def test_curves_can_be_seen_against_minutes(wide):
+def test_curves_can_be_drawn_over_minutes(wide):
     titles = """() => [...document.querySelectorAll(
       "#pretraining .role-axis-title text")].map((text) => text.textContent)"""
     assert wide.run(titles) == ["words"] * 4
@@ -138,7 +138,10 @@ def test_curves_can_be_seen_against_minutes(wide):
 def test_score_can_be_chosen(wide):
     chart = wide.page.locator("#compare .chart").first
     first = next(v for v in samples.compare()["variants"] if v["share"] == 1.0)
-    for metric, label in (("dep_las", "LAS"), ("tag_acc", "Tags")):
+    for metric, label in (
+        ("dep_las", "Dependency LAS"),
+        ("tag_acc", "Tag accuracy"),
+    ):
         wide.page.get_by_label(label, exact=True).check()
         mean = f"{100 * first['scores'][metric]['mean']:.2f} ±"
         chart.get_by_text(mean).first.wait_for(state="attached")
@@ -159,7 +162,7 @@ def test_pointing_at_a_curve_shows_its_numbers(wide):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("touch", [False, True])
-def test_pointing_at_a_use_shows_its_sentence(browser, report, touch):
+def test_pointing_at_an_occurrence_shows_its_sentence(browser, report, touch):
     with Visit(browser, report, 360, touch=touch) as visit:
         place = f"{ENGLISH} figure:nth-of-type(2) .mark-symbol.role-mark path"
         tip = visit.page.locator(".tip")
@@ -177,11 +180,11 @@ def test_pointing_at_a_use_shows_its_sentence(browser, report, touch):
             box = tip.bounding_box()
             assert box["x"] >= 0 and 200 < box["x"] + box["width"] <= 360
             sentences.add(tip.inner_text())
-        assert len(sentences) > 12  # some lie on each other
+        assert len(sentences) > 12  # some points overlap
         assert any('<b>anything</b> & "everything".' in each for each in sentences)
         visit.run("() => scrollBy(0, -300)")
         tip.wait_for(state="hidden")
-        # A window of another width, as when a phone is turned.
+        # The width of the window changes when a phone is turned.
         visit.page.set_viewport_size({"width": 700, "height": 360})
         visit.page.wait_for_function(f"() => !({OUTSIDE})().length")
         visit.page.set_viewport_size({"width": 320, "height": 700})
@@ -215,7 +218,7 @@ def test_charts_are_vega_lite_without_a_browser(report):
 
 
 def palettes():
-    light, dark = read_part("colors.css").split("@media")
+    light, dark = read_template("colors.css").split("@media")
     return [dict(re.findall(r"--([\w-]+): (#\w{6});", text)) for text in (light, dark)]
 
 

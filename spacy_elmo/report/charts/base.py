@@ -1,5 +1,8 @@
-"""Charts in Vega-Lite. Colours are variables of the page's style sheet, so that they
-follow its light and dark mode without being drawn again."""
+"""What all charts have in common.
+
+Colours are variables of the page's style sheet, so that charts follow its light and
+dark mode without being drawn again.
+"""
 
 import json
 import math
@@ -8,7 +11,8 @@ from textwrap import wrap
 from typing import Any
 from unicodedata import east_asian_width
 
-from .figures import SPACE, Choice
+from ..formatting import SPACE
+from ..page_parts import Choice
 
 Spec = dict[str, Any]
 Rows = list[dict[str, Any]]
@@ -25,7 +29,7 @@ CHANNELS: dict[str, Sequence[Any]] = {
     "shape": SHAPES,
     "strokeDash": DASHES,
 }
-LETTERS = 24  # of a line of a name, so that it fits on a phone
+MAX_LETTERS = 24  # in a line of a name, so that it fits on a phone
 INK, SOFT, GRID = "var(--ink)", "var(--soft)", "var(--line)"
 
 CONFIG: Spec = {
@@ -63,7 +67,7 @@ CONFIG: Spec = {
     },
 }
 
-# Seen a little larger by a pointer or a finger than by the eye.
+# The transparent stroke makes points easier to hit with a pointer or a finger.
 POINT: Spec = {
     "type": "point",
     "filled": True,
@@ -74,8 +78,11 @@ POINT: Spec = {
 }
 
 
-def chart(layers: list[Spec], rows: Rows, height: Any, **parts: Any) -> Spec:
-    """RETURNS (Spec): Layers over the same data, as wide as there is room."""
+def make_chart(layers: list[Spec], rows: Rows, height: Any, **more: Any) -> Spec:
+    """Make a chart as wide as there is room, whose layers share the same data.
+
+    more (Any): Other properties of the chart.
+    """
     return {
         "width": "container",
         "height": height,
@@ -83,64 +90,71 @@ def chart(layers: list[Spec], rows: Rows, height: Any, **parts: Any) -> Spec:
         "data": {"values": rows},
         "layer": layers,
         "params": [],
-        **parts,
+        **more,
     }
 
 
-def param(choice: Choice) -> Spec:
+def make_param(choice: Choice) -> Spec:
     return {"name": choice.param, "value": choice.chosen}
 
 
-def finite(value: float | None, digits: int = 6) -> float | None:
-    """RETURNS (float | None): A number that JSON can hold, with as many digits as a
-    chart can show."""
+def round_finite(value: float | None, digits: int = 6) -> float | None:
+    """Round a number to as many digits as a chart can show.
+
+    RETURNS (float | None): None instead of NaN and infinity, which JSON cannot hold.
+    """
     if value is None or not math.isfinite(value):
         return None
     return float(f"{value:.{digits}g}")
 
 
-def series(names: Sequence[str], *, points: bool) -> dict[str, Spec]:
-    """RETURNS (dict[str, Spec]): Colour, shape and dashes of lines or points with these
-    names, told apart by more than colour. points (bool): Whether the legend has shapes,
-    otherwise dashes."""
-    # By the width of the page; that of the chart changes while a legend is laid out.
+def encode_series(names: Sequence[str], *, points: bool) -> dict[str, Spec]:
+    """Encode series as colours, shapes and dashes, because not everybody can tell
+    colours apart.
+
+    names (Sequence[str]): The names of the series.
+    points (bool): Whether the legend shows shapes; otherwise it shows dashes.
+    RETURNS (dict[str, Spec]): The channels "color", "shape" and "strokeDash".
+    """
+    # The width of the container: the chart's own changes while its legend is laid out.
     room = "containerSize()[0] + 0 * width - 36"
-    texts = {name: in_lines(name) for name in names}
-    longest = max(_width(line) for lines in texts.values() for line in lines)
+    texts = {name: break_lines(name) for name in names}
+    longest = max(_text_width(line) for lines in texts.values() for line in lines)
     legend = {
         "columns": {"expr": f"max(1, floor(({room}) / {longest + 40}))"},
         "labelExpr": f"({json.dumps(texts)})[datum.label]",
-        # The stroke has the dashes, which would fray a shape.
+        # Shapes have no stroke: it would be dashed.
         "symbolStrokeWidth": 0 if points else 2,
     }
     encoding: dict[str, Spec] = {}
     for channel, values in CHANNELS.items():
-        several = [values[number % len(values)] for number in range(len(names))]
+        cycled = [values[index % len(values)] for index in range(len(names))]
         encoding[channel] = {
             "field": "series",
             "type": "nominal",
-            "scale": {"domain": list(names), "range": several},
+            "scale": {"domain": list(names), "range": cycled},
             "legend": legend if len(names) > 1 else None,
         }
     return encoding
 
 
-def in_lines(name: str) -> list[str]:
-    """RETURNS (list[str]): As few lines as fit on a phone, of about the same length."""
-    most = LETTERS // 2 if _width(name) > 10 * len(name) else LETTERS
-    shortest = wrap(name, most) or [""]
-    for width in range(1, most):
+def break_lines(name: str) -> list[str]:
+    """Break a name into as few lines as fit on a phone, of about the same length."""
+    is_wide = _text_width(name) > 10 * len(name)
+    limit = MAX_LETTERS // 2 if is_wide else MAX_LETTERS
+    fewest = wrap(name, limit) or [""]
+    for width in range(1, limit):
         lines = wrap(name, width)
-        if len(lines) == len(shortest):
+        if len(lines) == len(fewest):
             return lines
-    return shortest
+    return fewest
 
 
-def _width(name: str) -> int:
-    """RETURNS (int): About how many pixels a text takes in a legend."""
-    return sum(13 if east_asian_width(letter) in "WF" else 7 for letter in name)
+def _text_width(text: str) -> int:
+    """Estimate how many pixels a text takes in a legend."""
+    return sum(13 if east_asian_width(letter) in "WF" else 7 for letter in text)
 
 
-def percent_axis(**more: Any) -> Spec:
+def make_percent_axis(**more: Any) -> Spec:
     label = f"format(datum.value * 100, '~r') + '{SPACE}%'"
     return {"title": None, "labelExpr": label, **more}

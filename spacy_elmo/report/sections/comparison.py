@@ -1,57 +1,33 @@
-"""The section on tasks with and without ELMo."""
+"""The section on pipelines with and without ELMo."""
 
 from itertools import accumulate
 from typing import Any
 
-from ..results import Compare, Score, Variant
-from .charts import Rows, finite
-from .figures import (
-    MISSING,
-    SPACE,
-    Cell,
-    Choice,
-    Figure,
-    Group,
-    Pair,
-    Table,
-    counted,
-    number,
-    percent,
-)
-from .load import Found
-from .row_charts import dots, stacked
-from .xy_charts import against_data
+from ...results import ComparisonResult, Score, VariantResult, metric_label
+from ..charts.base import Rows, round_finite
+from ..charts.horizontal import score_chart, stacked_chart
+from ..charts.xy import data_chart
+from ..formatting import MISSING, SPACE, format_count, format_number, format_percent
+from ..load import ResultFile
+from ..page_parts import Cell, Choice, Figure, Group, Table, TwoLines
 
-METRICS = {
-    "tag_acc": "Tags",
-    "pos_acc": "Parts of speech",
-    "morph_acc": "Morphology",
-    "lemma_acc": "Lemmas",
-    "dep_uas": "UAS",
-    "dep_las": "LAS",
-    "sents_f": "Sentences F",
-    "ents_f": "Entities F",
-    "cats_score": "Categories",
-    "cats_macro_f": "Categories F",
-    "spans_sc_f": "Spans F",
-}
+MEAN = "mean ± standard deviation"
 
 
-def metric_label(metric: str) -> str:
-    return METRICS.get(metric, metric)
-
-
-def compare(found: Found[Compare], place: int) -> Group:
-    """place (int): Of the file among all, so that their choices do not mix."""
+def make_comparison_group(found: ResultFile[ComparisonResult], index: int) -> Group:
+    """index (int): The index of the file, which keeps the choices of files apart."""
     data = found.data
     options = {metric: metric_label(metric) for metric in data.metrics}
-    metric = Choice("Score", f"metric{place}", options, data.metrics[0])
-    figures = [_scores(data, metric)]
+    metric = Choice("Score", f"metric{index}", options, data.metrics[0])
+    figures = [_score_figure(data, metric)]
     if len({variant.share for variant in data.variants}) > 1:
-        figures.append(_against_data(data, metric))
-    figures += [_mixes(variant) for variant in data.full if variant.mixes]
+        figures.append(_data_figure(data, metric))
+    figures += [_mix_figure(variant) for variant in data.full if variant.mixes]
     seeds = max(len(variant.seeds) for variant in data.variants)
-    note = f"Mean ± spread of {counted(seeds, 'seed')}." if seeds else ""
+    note = ""
+    if seeds:
+        count = format_count(seeds, "seed")
+        note = f"Mean ± standard deviation of {count}." if seeds > 1 else f"{count}."
     choice = metric if len(options) > 1 else None
     tables = {"Scores": comparison_table(data)}
     if any(variant.test_scores for variant in data.full):
@@ -60,7 +36,11 @@ def compare(found: Found[Compare], place: int) -> Group:
     return Group(found.name, found.file, note, choice, figures, tables)
 
 
-def comparison_table(data: Compare, *, test: bool = False) -> Table:
+def comparison_table(data: ComparisonResult, *, test: bool = False) -> Table:
+    """Make the table of all variants that were trained with the most data.
+
+    test (bool): Whether to show the scores on the test data.
+    """
     columns = ["variant", *map(metric_label, data.metrics)]
     speed = any(variant.words_per_second for variant in data.full)
     rows: list[list[Cell]] = []
@@ -70,50 +50,51 @@ def comparison_table(data: Compare, *, test: bool = False) -> Table:
         if test:
             scores, reductions = variant.test_scores, variant.test_error_reduction
         for metric in data.metrics:
-            score = score_text(scores.get(metric))
-            row.append(Pair(score, fewer(reductions.get(metric))))
-        rows.append(row + [number(variant.words_per_second)] * speed)
+            score = format_score(scores.get(metric))
+            row.append(TwoLines(score, format_reduction(reductions.get(metric))))
+        rows.append(row + [format_number(variant.words_per_second)] * speed)
     columns += ["words per second"] * speed
     return Table(columns, rows, len(columns) - 1)
 
 
-def fewer(reduction: float | None) -> str:
-    """RETURNS (str): How many errors fewer, or more; empty if that is not known."""
+def format_reduction(reduction: float | None) -> str:
+    """Say how many errors fewer there are than with the baseline, or how many more."""
     if reduction is None:
         return ""
-    return percent(abs(reduction)) + (" more" if reduction < 0 else " fewer")
+    more = "more" if reduction < 0 else "fewer"
+    return f"{format_percent(abs(reduction))} {more} errors"
 
 
-def score_text(score: Score | None) -> str:
-    """RETURNS (str): In percent, such as "91.25 ± 0.10"."""
+def format_score(score: Score | None) -> str:
+    """Format a score in percent, such as "91.25 ± 0.10"."""
     if score is None:
         return MISSING
     spread = "" if score.spread is None else f" ± {100 * score.spread:.2f}"
     return f"{100 * score.mean:.2f}{spread}"
 
 
-def share_text(share: float) -> str:
-    """RETURNS (str): In percent, with as many digits as it needs."""
+def format_share(share: float) -> str:
+    """Format a share in percent, with as many digits as it needs."""
     return f"{100 * share:g}{SPACE}%"
 
 
-def names_of(data: Compare) -> list[str]:
+def find_titles(data: ComparisonResult) -> list[str]:
     return list(dict.fromkeys(variant.title for variant in data.variants))
 
 
-def _entry(variant: Variant, metric: str) -> dict[str, Any]:
+def _chart_row(variant: VariantResult, metric: str) -> dict[str, Any]:
     score = variant.scores[metric]
     spread = score.spread or 0.0
     return {
         "metric": metric,
         "series": variant.title,
-        "mean": finite(score.mean),
-        "low": finite(score.mean - spread),
-        "high": finite(score.mean + spread),
+        "mean": round_finite(score.mean),
+        "low": round_finite(score.mean - spread),
+        "high": round_finite(score.mean + spread),
     }
 
 
-def _scores(data: Compare, metric: Choice) -> Figure:
+def _score_figure(data: ComparisonResult, metric: Choice) -> Figure:
     means: Rows = []
     seeds: Rows = []
     cells: list[list[Cell]] = []
@@ -122,54 +103,54 @@ def _scores(data: Compare, metric: Choice) -> Figure:
             score = variant.scores.get(name)
             if score is None:
                 continue
-            text = score_text(score)
-            entry = {**_entry(variant, name), "row": row}
+            text = format_score(score)
+            entry = {**_chart_row(variant, name), "row": row}
             means.append({**entry, "label": variant.title, "right": text})
             for value in score.values:
                 place = {"metric": name, "row": row, "series": variant.title}
-                seeds.append({**place, "value": finite(value)})
+                seeds.append({**place, "value": round_finite(value)})
             values = ", ".join(f"{100 * value:.2f}" for value in score.values)
             cells.append([variant.title, metric_label(name), values or MISSING, text])
     main = data.metrics[0]
     parts = [
-        f"{variant.title} {score_text(variant.scores.get(main))}"
+        f"{variant.title} {format_score(variant.scores.get(main))}"
         for variant in data.full
     ]
     return Figure(
         "Scores",
         f"{metric_label(main)} of each variant: {', '.join(parts)}.",
-        dots(means, seeds, names_of(data), metric),
-        Table(["variant", "score", "each seed", "mean ± spread"], cells, 2),
-        "A small stroke is a seed, the point their mean, the line its spread.",
+        score_chart(means, seeds, find_titles(data), metric),
+        Table(["variant", "score", "each seed", MEAN], cells, 2),
+        "Strokes: single seeds. Point: their mean. Line: mean ± standard deviation.",
     )
 
 
-def _against_data(data: Compare, metric: Choice) -> Figure:
+def _data_figure(data: ComparisonResult, metric: Choice) -> Figure:
     rows: Rows = []
     cells: list[list[Cell]] = []
     ordered = sorted(data.variants, key=lambda variant: variant.share)
     for variant in ordered:
-        share = share_text(variant.share)
+        share = format_share(variant.share)
         for name in data.metrics:
             score = variant.scores.get(name)
             if score is not None:
-                text = score_text(score)
+                text = format_score(score)
                 place = {"share": variant.share, "data": share, "score": text}
-                rows.append({**_entry(variant, name), **place})
+                rows.append({**_chart_row(variant, name), **place})
                 cells.append([variant.title, metric_label(name), share, text])
     shares = sorted({variant.share for variant in data.variants})
-    least, most = share_text(shares[0]), share_text(shares[-1])
+    least, most = format_share(shares[0]), format_share(shares[-1])
     what = metric_label(data.metrics[0])
     alt = f"{what} of each variant with {least} to {most} of the training data."
     return Figure(
-        "Scores against the amount of training data",
+        "Scores by amount of training data",
         alt,
-        against_data(rows, names_of(data), metric),
-        Table(["variant", "score", "data", "mean ± spread"], cells, 2),
+        data_chart(rows, find_titles(data), metric),
+        Table(["variant", "score", "training data", MEAN], cells, 2),
     )
 
 
-def _mixes(variant: Variant) -> Figure:
+def _mix_figure(variant: VariantResult) -> Figure:
     rows: Rows = []
     cells: list[list[Cell]] = []
     n_layers = max(len(mix.s) for mix in variant.mixes)
@@ -183,10 +164,10 @@ def _mixes(variant: Variant) -> Figure:
                     "label": mix.task,
                     "right": f"γ {mix.gamma:.2f}",
                     "series": layers[layer],
-                    "value": finite(share),
+                    "value": round_finite(share),
                     "text": f"{share:.2f}",
-                    "start": finite(ends[layer]),
-                    "end": finite(ends[layer + 1]),
+                    "start": round_finite(ends[layer]),
+                    "end": round_finite(ends[layer + 1]),
                     "rest": layer > 0,
                 }
             )
@@ -198,9 +179,9 @@ def _mixes(variant: Variant) -> Figure:
         for mix in variant.mixes
     ]
     return Figure(
-        f"Layers in the mix: {variant.title}",
-        f"Share s of each layer, the lowest first: {'; '.join(parts)}.",
-        stacked(rows, layers),
-        Table(["task", *layers, "gamma"], cells, n_layers + 1),
-        "The share s of each layer, and the scale γ of all.",
+        f"Layer weights: {variant.title}",
+        f"Weight of each layer, the lowest first: {'; '.join(parts)}.",
+        stacked_chart(rows, layers),
+        Table(["component", *layers, "scale γ"], cells, n_layers + 1),
+        "The weight of each layer, and the scale γ of the weighted sum.",
     )

@@ -1,5 +1,9 @@
-"""A process of a comparison. It reads a job a line and writes an answer a line; what
-else it would print goes to the log of the job. It ends when its parent does."""
+"""A worker process of a comparison.
+
+It reads one job per line from stdin and writes one answer per line to stdout, both as
+JSON. Everything else that it prints goes to the log of the job. It ends when its parent
+does.
+"""
 
 import gc
 import json
@@ -13,34 +17,38 @@ from typing import Any
 
 def main() -> None:
     jobs: queue.Queue[str] = queue.Queue()
-    threading.Thread(target=listen, args=(jobs,), daemon=True).start()
+    threading.Thread(target=receive_jobs, args=(jobs,), daemon=True).start()
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     while True:
         job = json.loads(jobs.get())
         with open(job["log"], "w", encoding="utf-8") as log:
-            for number in (1, 2):
-                os.dup2(log.fileno(), number)
-        answers.write(json.dumps(do(job)) + "\n")
+            for stream in (1, 2):  # stdout, stderr
+                os.dup2(log.fileno(), stream)
+        answers.write(json.dumps(do_job(job)) + "\n")
         answers.flush()
 
 
-def listen(jobs: "queue.Queue[str]") -> None:
+def receive_jobs(jobs: "queue.Queue[str]") -> None:
     for line in sys.stdin:
         jobs.put(line)
-    os._exit(1)  # also in the middle of a training: nobody waits for it any more
+    # The parent has ended, so nobody needs the training that may be running.
+    os._exit(1)
 
 
-def do(job: dict[str, Any]) -> dict[str, Any]:
-    """RETURNS (dict[str, Any]): The result, or an error in one line."""
+def do_job(job: dict[str, Any]) -> dict[str, Any]:
+    """Do a job.
+
+    RETURNS (dict[str, Any]): The result, or an error message on one line.
+    """
     from thinc.api import require_gpu
 
+    from .config_pair import one_line
     from .jobs import JOBS
-    from .plan import one_line
 
     try:
         if job["gpu_id"] >= 0:
             require_gpu(job["gpu_id"])
-        result = JOBS[job["do"]](**job["arguments"])
+        result = JOBS[job["action"]](**job["arguments"])
         return {"result": result}
     except Exception as error:
         traceback.print_exc()

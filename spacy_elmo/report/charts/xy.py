@@ -1,17 +1,26 @@
-"""Curves of a training, scores against the amount of data, maps of words."""
+"""Charts with two axes: curves, scores by amount of data, maps of points."""
 
 import json
 import math
 from collections.abc import Sequence
 
-from .charts import INK, POINT, Rows, Spec, chart, param, percent_axis, series
-from .figures import Choice
+from ..page_parts import Choice
+from .base import (
+    INK,
+    POINT,
+    Rows,
+    Spec,
+    encode_series,
+    make_chart,
+    make_param,
+    make_percent_axis,
+)
 
 HEIGHT = 230
-FEW = 30  # up to here, points are drawn on a curve
+MAX_POINTS_DRAWN = 30  # longer curves are drawn without points
 
 
-def curves(
+def curve_chart(
     rows: Rows,
     names: Sequence[str],
     along: Choice,
@@ -20,12 +29,17 @@ def curves(
     log: bool = False,
     zero: bool = False,
 ) -> Spec:
-    """Curves against what the reader chooses.
+    """Draw curves over an x-axis that the reader chooses.
 
-    rows (Rows): With a number for each name and each option of the choice.
+    rows (Rows): Data with a number for each name and for each option of the choice.
+    names (Sequence[str]): The names of the curves.
+    along (Choice): The reader's choice of the x-axis.
+    format (str): The format of the numbers at the y-axis, as D3 writes it.
+    log (bool): Whether the y-axis is logarithmic.
+    zero (bool): Whether the y-axis begins at zero.
     """
-    few = len(rows) <= FEW
-    look = series(names, points=few)
+    few = len(rows) <= MAX_POINTS_DRAWN
+    look = encode_series(names, points=few)
     axis: Spec = {"title": None, "format": format}
     scale: Spec = {"zero": zero, "nice": True}
     if log:
@@ -54,7 +68,7 @@ def curves(
         points = {"type": "point", "filled": True, "size": 60, "opacity": 1}
         encoding = {**drawn, "shape": look["shape"]}
         layers.append({"transform": fold, "mark": points, "encoding": encoding})
-    layers.append(_sensors(rows, names, along))
+    layers.append(_tooltip_bands(rows, names, along))
     labels = json.dumps(along.options)
     x = {
         "field": "x",
@@ -67,27 +81,26 @@ def curves(
         },
     }
     transform = [{"calculate": f"datum[{along.param}]", "as": "x"}]
-    return chart(
+    return make_chart(
         layers,
         rows,
         HEIGHT,
-        params=[param(along)],
+        params=[make_param(along)],
         transform=transform,
         encoding={"x": x},
     )
 
 
 def round_numbers(low: float, high: float) -> list[float]:
-    """RETURNS (list[float]): 1, 2 and 5 times powers of ten, between two numbers above
-    zero."""
+    """List the numbers 1, 2 and 5 times powers of ten between two positive numbers."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     numbers = [digit * 10.0**power for power in powers for digit in (1, 2, 5)]
     return [number for number in numbers if low <= number <= high]
 
 
-def _sensors(rows: Rows, names: Sequence[str], along: Choice) -> Spec:
-    """RETURNS (Spec): Bands side by side, seen while pointed at. Each has a tooltip for
-    all curves: a finger hits a band more easily than a point."""
+def _tooltip_bands(rows: Rows, names: Sequence[str], along: Choice) -> Spec:
+    """Divide the chart into vertical bands that become visible when pointed at. Each
+    has a tooltip for all curves: a band is easier to hit with a finger than a point."""
     number = {"type": "quantitative", "format": ",.4~r"}
     tooltip = [
         {**number, "field": key, "title": label, "format": ",.1~f"}
@@ -104,24 +117,29 @@ def _sensors(rows: Rows, names: Sequence[str], along: Choice) -> Spec:
     }
 
 
-def against_data(rows: Rows, names: Sequence[str], metric: Choice) -> Spec:
-    """Scores against shares of the training data, on a logarithmic scale.
+def data_chart(rows: Rows, names: Sequence[str], metric: Choice) -> Spec:
+    """Draw scores over shares of the training data, on a logarithmic x-axis.
 
-    rows (Rows): metric, series, share, mean, low, high, and as texts data and score.
+    rows (Rows): Data with the keys metric, series, share, mean, low, high, and as texts
+        data and score.
+    names (Sequence[str]): The names of the series.
+    metric (Choice): The reader's choice of a score.
     """
-    look = series(names, points=True)
+    look = encode_series(names, points=True)
     shares = sorted({row["share"] for row in rows})
     x = {
         "field": "share",
         "type": "quantitative",
         "scale": {"type": "log", "nice": False, "padding": 14},
-        "axis": percent_axis(title="training data", values=shares, labelFlush=False),
+        "axis": make_percent_axis(
+            title="share of the training data", values=shares, labelFlush=False
+        ),
     }
     y = {
         "field": "mean",
         "type": "quantitative",
         "scale": {"zero": False, "nice": True},
-        "axis": percent_axis(),
+        "axis": make_percent_axis(),
     }
     tooltip = [
         {"field": "series", "title": "variant"},
@@ -148,16 +166,18 @@ def against_data(rows: Rows, names: Sequence[str], metric: Choice) -> Spec:
         {"mark": {**POINT, "size": 80, "opacity": 1}, "encoding": points},
     ]
     chosen = [{"filter": f"datum.metric == {metric.param}"}]
-    return chart(layers, rows, 340, params=[param(metric)], transform=chosen)
+    return make_chart(layers, rows, 340, params=[make_param(metric)], transform=chosen)
 
 
-def scatter(rows: Rows, names: Sequence[str], layer: Choice) -> Spec:
-    """A map of points between -1 and 1.
+def point_map(rows: Rows, names: Sequence[str], layer: Choice) -> Spec:
+    """Draw points between -1 and 1 on a plane.
 
-    rows (Rows): series, points by layer as x0, y0, x1, y1, ... in the order of the
-        choice's options, and what the tooltip needs: before, word, after, lang.
+    rows (Rows): Data with the keys series; x0, y0, x1, y1, ... for the layers, in the
+        order of the choice's options; before, word, after, lang for the tooltip.
+    names (Sequence[str]): The names of the series.
+    layer (Choice): The reader's choice of a layer.
     """
-    look = series(names, points=True)
+    look = encode_series(names, points=True)
     numbers = json.dumps({value: n for n, value in enumerate(layer.options)})
     transform = [
         {"calculate": f"datum['{axis}' + ({numbers})[{layer.param}]]", "as": axis}
@@ -178,11 +198,11 @@ def scatter(rows: Rows, names: Sequence[str], layer: Choice) -> Spec:
         "mark": {**mark, "tooltip": {"content": "data"}},
         "encoding": encoding,
     }
-    return chart(
+    return make_chart(
         [points],
         rows,
         260,
-        params=[param(layer)],
+        params=[make_param(layer)],
         transform=transform,
         view={"stroke": "var(--line)", "cornerRadius": 6},
     )

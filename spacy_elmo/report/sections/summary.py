@@ -1,0 +1,98 @@
+"""The summary at the top of the page."""
+
+import math
+from statistics import fmean
+from typing import NamedTuple
+
+from ...results import VariantResult, metric_label
+from ..formatting import format_percent, format_perplexity, layer_label
+from ..load import Results
+from .probe import find_baseline, find_best_layer
+from .senses import find_best_sense_layer, mean_accuracies
+
+
+class KeyFigure(NamedTuple):
+    """A number with a note.
+
+    value (str): Empty if the note is on the key figures before it.
+    """
+
+    value: str
+    note: str
+
+
+def make_summary(results: Results) -> dict[str, list[KeyFigure]]:
+    """Return key figures by heading. Headings without any are left out."""
+    figures = {
+        "Perplexity": _summarize_perplexity(results),
+        "Best layer": _summarize_probes(results),
+        "Fewer errors than the baseline": _summarize_comparisons(results),
+        "Senses told apart": _summarize_senses(results),
+    }
+    return {heading: found for heading, found in figures.items() if found}
+
+
+def _summarize_perplexity(results: Results) -> list[KeyFigure]:
+    """Take the texts that were evaluated or, without them, the development texts of
+    pretrainings."""
+    measured = [(found.name, found.data) for found in results.perplexity]
+    if not measured:
+        measured = [
+            (found.name, found.data.best)
+            for found in results.logs
+            if found.data.best is not None
+        ]
+    figures = []
+    for name, data in measured:
+        both = f"forward {format_perplexity(data.forward)}, "
+        both += f"backward {format_perplexity(data.backward)}"
+        note = f"{name}: {both}" if len(measured) > 1 else both
+        figures.append(KeyFigure(format_perplexity(data.mean), note))
+    return figures
+
+
+def _summarize_probes(results: Results) -> list[KeyFigure]:
+    figures = []
+    for found in results.probe:
+        for task in found.data.tasks:
+            best, baseline = find_best_layer(task), find_baseline(task)
+            if best is None:
+                continue
+            note = f"{task.task}: accuracy {format_percent(best.accuracy)}"
+            if baseline is not None:
+                note += f"; {baseline.name}: {format_percent(baseline.accuracy)}"
+            figures.append(KeyFigure(best.name, note))
+    return figures
+
+
+def _summarize_comparisons(results: Results) -> list[KeyFigure]:
+    """Take the variant of each file that reduces errors most on the development data,
+    and show how much it reduces them on the test data, if there is any."""
+    figures = []
+    for found in results.compare:
+        best = max(found.data.full, key=_mean_reduction)
+        known = best.test_error_reduction or best.error_reduction
+        reductions = [
+            KeyFigure(format_percent(reduction, 0), metric_label(metric))
+            for metric in found.data.metrics
+            if (reduction := known.get(metric)) is not None
+        ]
+        if reductions:
+            figures += [*reductions, KeyFigure("", f"{found.name}: {best.title}")]
+    return figures
+
+
+def _mean_reduction(variant: VariantResult) -> float:
+    known = [value for value in variant.error_reduction.values() if value is not None]
+    return fmean(known) if known else -math.inf
+
+
+def _summarize_senses(results: Results) -> list[KeyFigure]:
+    figures = []
+    for found in results.senses:
+        layer = find_best_sense_layer(found.data)
+        value = format_percent(mean_accuracies(found.data)[layer], 0)
+        majority = format_percent(fmean(word.majority for word in found.data.words), 0)
+        note = f"{found.name}, {layer_label(layer)}; most frequent sense: {majority}"
+        figures.append(KeyFigure(value, note))
+    return figures

@@ -1,0 +1,172 @@
+"""Results of earlier calls are used again, as long as nothing has changed."""
+
+import shutil
+import subprocess
+import sys
+import time
+
+import pytest
+from helpers.comparing import compare, load_runs, make_command
+from helpers.pipelines import make_docs, save_bilm
+from spacy.tokens import DocBin
+from thinc.api import Config
+
+from spacy_elmo.compare.sources import fingerprint_sources
+
+
+def test_goes_on_after_a_failed_run(data, fake_training, tmp_path):
+    fake_training.failing.add("last-1-3")
+    with pytest.raises(ValueError, match="no luck"):
+        compare(data, tmp_path)
+    *done, _ = fake_training.take_trained()
+    assert 0 < len(done) < 12 and load_runs(tmp_path).keys() == set(done)
+    assert not (tmp_path / "compare.json").exists()
+    fake_training.failing.clear()
+    lines = []
+    compare(data, tmp_path, lines=lines)
+    rest = fake_training.take_trained()
+    assert len(rest) == 12 - len(done) and not set(rest) & set(done)
+    assert f"{len(done)} of 12 runs are there already" in lines
+    compare(data, tmp_path)
+    assert fake_training.take_trained() == []
+
+
+def test_broken_results_are_made_anew(data, fake_training, tmp_path):
+    table = compare(data, tmp_path)
+    fake_training.take_trained()
+    names = ["both-1-3", "last-1-5", "baseline-1-3"]
+    for name, text in zip(names, ['{"key":', "[]", '{"key": "x"}']):
+        (tmp_path / "runs" / f"{name}.json").write_text(text)
+    assert compare(data, tmp_path) == table
+    assert sorted(fake_training.take_trained()) == sorted(names)
+
+
+def test_more_seeds_and_variants_are_added(data, fake_training, tmp_path):
+    compare(data, tmp_path, {"variants": ["baseline"], "seeds": [3]})
+    assert sorted(fake_training.take_trained()) == ["baseline-0.5-3", "baseline-1-3"]
+    compare(data, tmp_path)
+    assert len(fake_training.take_trained()) == 10
+
+
+def test_changes_are_noticed(data, fake_training, tmp_path):
+    copied, output = tmp_path / "data", tmp_path / "output"
+    shutil.copytree(data, copied)
+    compare(data, output)
+    fake_training.take_trained()
+
+    def rerun(**given):
+        compare(copied, output, **given)
+        return len(fake_training.take_trained())
+
+    assert rerun() == 0  # the same data in another place
+    assert rerun(**{"components.elmo.cache_folder": str(tmp_path)}) == 0
+    assert rerun(**{"training.dropout": 0.2}) == 12
+    assert rerun(**{"training.dropout": 0.2}) == 0
+    assert rerun() == 12
+    assert rerun(**{"elmo.layer_norm": False}) == 8  # those with ELMo
+    assert rerun() == 8
+    save_bilm(copied / "bilm", seed=1)
+    assert rerun() == 8
+    for name in ("train", "dev"):
+        DocBin(docs=make_docs()[1:]).to_disk(copied / f"{name}.spacy")
+        assert rerun() == 12
+        assert rerun() == 0
+
+
+@pytest.mark.slow
+def test_goes_on_after_it_was_killed(data, in_process, tmp_path):
+    args = [*make_command(data, tmp_path), "--variants", "baseline", "--seeds", "0,1,2"]
+    process = subprocess.Popen([sys.executable, "-m", "spacy", "elmo", *map(str, args)])
+    while process.poll() is None and not load_runs(tmp_path):
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    done = {path: path.read_bytes() for path in tmp_path.glob("runs/*.json")}
+    assert 0 < len(done) < 3
+    compare(
+        data, tmp_path, {"variants": ["baseline"], "seeds": range(3), "shares": [1]}
+    )
+    assert len(load_runs(tmp_path)) == 3
+    for path, content in done.items():
+        assert path.read_bytes() == content
+
+
+# Installed packages
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """A function that installs the metadata of a package, in place of any other version
+    of it."""
+    site = tmp_path / "site"
+    site.mkdir()
+    monkeypatch.syspath_prepend(str(site))
+
+    def install(name, version, contents=""):
+        for old in site.glob(f"{name}-*"):
+            shutil.rmtree(old)
+        info = site / f"{name}-{version}.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Name: {name}\nVersion: {version}\n")
+        record = f"{name}/vectors.bin,sha256={contents},1\n{info.name}/METADATA,,\n"
+        (info / "RECORD").write_text(record)
+
+    return install
+
+
+def test_another_version_of_installed_vectors_is_noticed(
+    data, fake_training, tmp_path, install
+):
+    def rerun():
+        options = {"variants": ["baseline"], "seeds": [3], "shares": [1.0]}
+        given = {"paths.vectors": "some_vectors"}
+        compare(data, tmp_path / "output", options, **given)
+        return fake_training.take_trained()
+
+    install("some_vectors", "1.0.0")
+    assert sorted(rerun()) == ["baseline-1-3", "vectors-1-3"]
+    assert rerun() == []
+    install("some_vectors", "1.0.1")
+    assert rerun() == ["vectors-1-3"]
+    install("some_vectors", "1.0.1", "other")  # built again with the same version
+    assert rerun() == ["vectors-1-3"]
+    assert rerun() == []
+
+
+def test_another_version_of_a_sourced_pipeline_is_noticed(install):
+    config = Config({"components": {"tagger": {"source": "some_pipeline"}}})
+    found = []
+    for version in ("1.0.0", "1.0.0", "2.0.0"):
+        install("some_pipeline", version)
+        found.append(fingerprint_sources(config)["some_pipeline"])
+    assert found[0] == found[1] != found[2]
+
+
+def test_names_of_other_things_are_not_sources(tmp_path, monkeypatch):
+    """A folder that is called like a value of the config does not count."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "en").mkdir()
+    config = Config({"nlp": {"lang": "en"}, "paths": {"train": "", "dev": "no"}})
+    assert fingerprint_sources(config) == {}
+
+
+@pytest.mark.parametrize(
+    ("package", "repeated"), [("spacy", 12), ("thinc", 12), ("torch", 8)]
+)
+def test_trainings_are_repeated_after_an_upgrade(
+    package, repeated, data, fake_training, tmp_path, install
+):
+    output = tmp_path / "output"
+    compare(data, output)
+    fake_training.take_trained()
+    install(package, "99.1")
+    lines = []
+    compare(data, output, lines=lines)
+    trained = fake_training.take_trained()
+    assert len(trained) == repeated
+    # The baselines do not depend on torch.
+    assert any("baseline" in name for name in trained) == (repeated == 12)
+    (line,) = [line for line in lines if "other versions" in line]
+    assert f"{package} " in line and "-> 99.1" in line
+    compare(data, output, lines=lines)
+    assert fake_training.take_trained() == []

@@ -1,0 +1,85 @@
+"""The variants that are compared, and their configs."""
+
+from pathlib import Path
+
+import pytest
+from helpers.comparing import CONFIGS, PAIR, make_overrides
+
+from spacy_elmo.compare.comparison import Comparison
+from spacy_elmo.compare.config_pair import ConfigPair
+from spacy_elmo.compare.options import Options
+
+
+def test_variants(data):
+    pair = ConfigPair(
+        *PAIR, make_overrides(data, **{"paths.vectors": str(data / "bilm")})
+    )
+    options = Options(seeds=[4])
+    runs = Comparison(pair, options, Path("nowhere"), print).runs
+    found = {run.variant.name: run.config.interpolate() for run in runs}
+    settings = {
+        name: tuple(config["elmo"][key] for key in ("where", "l2", "fixed"))
+        for name, config in found.items()
+        if "elmo" in config
+    }
+    assert settings == {
+        "last": ("input", 0.001, [0.0, 0.0, 1.0]),
+        "mean": ("input", 0.001, [1 / 3] * 3),
+        "mix-1": ("input", 1.0, None),
+        "mix-0.001": ("input", 0.001, None),
+        "output": ("output", 0.001, None),
+        "whole": ("both", 0.001, None),
+        "both": ("both", 0.001, None),
+    }
+    assert list(found) == ["baseline", "vectors", *settings]
+    for names in (["baseline"], ["vectors", "baseline"]):
+        runs = Comparison(pair, Options(variants=names), Path("x"), print).runs
+        assert {run.variant.name for run in runs} == {"baseline", "vectors"}
+    for names, in_part in (
+        (["baseline", "both"], {"baseline", "both"}),
+        (["last", "both", "mix-0.001", "baseline"], {"baseline", "mix-0.001"}),
+        (["last", "output"], {"output"}),
+    ):
+        options = Options(variants=names, shares=[1, 0.1])
+        runs = Comparison(pair, options, Path("x"), print).runs
+        assert {run.variant.name for run in runs if run.share < 1} == in_part
+    for name, config in found.items():
+        has_vectors = name == "vectors"
+        assert (config["initialize"]["vectors"] is not None) == has_vectors
+        if "elmo" not in config:
+            embed = config["components"]["tok2vec"]["model"]["embed"]
+            assert embed["include_static_vectors"] == has_vectors
+        assert config["training"]["seed"] == 4
+        assert config["training"]["max_steps"] == 7
+        assert "mix-1" not in name or config["components"]["ner"]["model"]["tok2vec"][
+            "mix"
+        ]["l2"] == float(name[4:])
+
+
+@pytest.mark.parametrize("task", ["ner", "parsing", "tagging", "textcat", "spancat"])
+def test_whole_cnn_is_the_baselines(task, data):
+    pair = ConfigPair(
+        *(CONFIGS / f"{task}_{kind}.cfg" for kind in ("baseline", "elmo")),
+        {
+            k: v
+            for k, v in make_overrides(data).items()
+            if not k.startswith("components.")
+        },
+    )
+    runs = Comparison(pair, Options(seeds=[0]), Path("x"), print).runs
+    found = {run.variant.name: cnns(run.config["components"]) for run in runs}
+    (theirs,) = found["baseline"]
+    for name in found.keys() & {"output", "whole"}:
+        assert found[name] == [theirs] * len(pair.task.split(", "))
+    assert found["both"] == found["mix-1"] == cnns(pair.elmo["components"])
+    # The variant is for configs that leave something out beside ELMo.
+    assert ("whole" in found) == any(cnn != theirs for cnn in found["both"])
+    assert ("whole" in found) == (task in ("ner", "parsing"))
+
+
+def cnns(section):
+    """RETURNS (list[tuple[dict, dict]]): The embed and encode layers of a section."""
+    if "embed" in section:
+        return [(section["embed"], section["encode"])]
+    inner = [value for value in section.values() if isinstance(value, dict)]
+    return [found for value in inner for found in cnns(value)]

@@ -1,0 +1,59 @@
+"""Reports of sample files, as trees of HTML."""
+
+import json
+
+from helpers import report_samples as samples
+from helpers.html_tree import parse
+from typer.testing import CliRunner
+
+from spacy_elmo.cli import app
+from spacy_elmo.report import write_report
+
+# Functions that write a sample file into a folder, by the id of their section.
+WRITERS = {
+    "pretraining": lambda folder: samples.write_log(folder / "log.jsonl"),
+    "perplexity": lambda folder: samples.write(
+        folder / "p.json", samples.perplexity(9)
+    ),
+    "probe": lambda folder: samples.write(folder / "p.json", samples.probe()),
+    "compare": lambda folder: samples.write(folder / "c.json", samples.compare()),
+    "senses": lambda folder: samples.write(folder / "s.json", samples.senses("ko")),
+    "neighbors": lambda folder: samples.write(folder / "n.json", samples.neighbors()),
+}
+
+
+def make_report(folder):
+    """Write the report of a folder, and parse it."""
+    write_report(folder, folder / "report.html")
+    return parse((folder / "report.html").read_text(encoding="utf-8"))
+
+
+def run_report(*args):
+    """Run the command."""
+    return CliRunner().invoke(app, ["report", *map(str, args)])
+
+
+def printed(done):
+    return " ".join(done.output.split())
+
+
+def find_charts(root):
+    """Return the charts of a page in Vega-Lite, by id."""
+    (script,) = root.find("script", id="charts")
+    return json.loads("".join(script.parts))["specs"]
+
+
+def find_section(root, name):
+    (found,) = root.find("section", id=name)
+    return found
+
+
+def read_cells(table):
+    """Return the texts of all cells. Small print is on a line for itself."""
+    rows = [row.find("th") + row.find("td") for row in table.find("tr")]
+    return [[_read_cell(cell) for cell in row] for row in rows]
+
+
+def _read_cell(cell):
+    small = [part.text for part in cell.find("small")]
+    return "\n".join([cell.text.removesuffix("".join(small)), *small])
