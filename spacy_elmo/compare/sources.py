@@ -26,7 +26,11 @@ def fingerprint_sources(config: Config) -> dict[str, str]:
         neither a path nor a package are left out.
     """
     values = {*config.get("paths", {}).values(), *_find_sources(config)}
-    found = {value: _fingerprint(value) for value in values if isinstance(value, str)}
+    found = {
+        value: _fingerprint(value)
+        for value in values
+        if value and isinstance(value, str)
+    }
     return {value: text for value, text in found.items() if text is not None}
 
 
