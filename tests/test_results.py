@@ -126,6 +126,7 @@ def test_senses(bilm, tmp_path):
     run(results.Senses, "senses", bilm, tmp_path / "x.jsonl", tmp_path / "x.json")
 
 
+@pytest.mark.slow
 def test_compare(tmp_path):
     data = save_data(tmp_path)
     output = tmp_path / "output"
