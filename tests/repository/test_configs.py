@@ -1,4 +1,4 @@
-"""The configs for `spacy train`, each with spaCy's CNN and with ELMo."""
+"""Train with the configs for `spacy train`: spaCy's CNN alone, and with ELMo."""
 
 import io
 from pathlib import Path
@@ -28,12 +28,12 @@ METRICS = {
     "textcat": ["cats_macro_f"],
     "spancat": ["spans_sc_f"],
 }
-# How much of what the baseline embeds is left out with ELMo: the word itself; all but
-# its shape.
+# How many of the baseline's attributes are not embedded with ELMo: the parser leaves
+# out the word itself, NER everything except its shape.
 LEFT_OUT = {"parser": 1, "ner": 3}
 STEPS = {"tagging": 20, "parsing": 20, "ner": 60, "textcat": 8, "spancat": 80}
 PLACES = ["input", "output", "both"]
-# A config and what is said on the command line.
+# The name of a config, and overrides as they can be given on the command line.
 ALL = [(f"{task}_baseline", {}) for task in TASKS] + [
     (f"{task}_elmo", {"elmo.where": where}) for task in TASKS for where in PLACES
 ]
@@ -46,7 +46,7 @@ def path_of(name):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Docs with everything to learn, and a biLM."""
+    """Write docs with annotations for all tasks, and a biLM."""
     folder = tmp_path_factory.mktemp("configs")
     docs = [eg.reference for eg in make_examples(spacy.blank("en"))]
     DocBin(docs=docs).to_disk(folder / "docs.spacy")
@@ -56,7 +56,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def settings(folder):
-    """RETURNS: A function from a config's name and overrides to all of them."""
+    """Return a function that adds the paths of the test files to overrides."""
 
     def add(name, given):
         docs = str(folder / "docs.spacy")
@@ -75,7 +75,7 @@ def test_debug_config(name, given, lang, settings):
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_debug_config_sees_what_is_wrong(task, settings):
+def test_debug_config_rejects_an_unknown_place(task, settings):
     name = f"{task}_elmo"
     with pytest.raises(SystemExit):
         debug_config(path_of(name), overrides=settings(name, {"elmo.where": "nowhere"}))
@@ -84,13 +84,13 @@ def test_debug_config_sees_what_is_wrong(task, settings):
 @pytest.mark.parametrize(
     "name", [f"{t}_{k}" for t in TASKS for k in ("baseline", "elmo")]
 )
-def test_is_filled(name):
+def test_config_is_complete(name):
     config = load_config(path_of(name))
     assert load_model_from_config(config, auto_fill=True).config == config
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_pairs_differ_only_in_elmo(task):
+def test_baseline_and_elmo_configs_differ_only_in_elmo(task):
     ours, theirs = (
         Config().from_disk(path_of(f"{task}_{kind}"), interpolate=True)
         for kind in ("elmo", "baseline")
@@ -114,7 +114,7 @@ def test_pairs_differ_only_in_elmo(task):
 
 @pytest.mark.parametrize("task", TASKS)
 def test_settings_of_elmo_reach_all_components(task, folder):
-    """That of [elmo], by overrides of the command line."""
+    """Override all of section [elmo], as on the command line."""
     given = {
         "bilm": str(folder / "bilm"),
         "l2": 0.5,
@@ -137,14 +137,16 @@ def test_settings_of_elmo_reach_all_components(task, folder):
 
 
 def embeds(task, with_elmo):
-    """RETURNS: Where words are embedded, and by how many attributes."""
+    """Return where words are embedded, and the number of attributes there."""
     if not with_elmo:
         return [("tok2vec.model", 4)]
     return [(f"{c}.model.tok2vec", 4 - LEFT_OUT.get(c, 0)) for c in TASKS[task]]
 
 
 @pytest.mark.parametrize(("name", "given"), ALL, ids=NAMES)
-def test_learns_saves_loads_and_predicts(name, given, settings, tmp_path):
+def test_training_learns_and_a_saved_pipeline_predicts_the_same(
+    name, given, settings, tmp_path
+):
     task = name.partition("_")[0]
     overrides = settings(name, given)
     overrides.update(

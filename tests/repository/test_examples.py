@@ -1,4 +1,4 @@
-"""The scripts of examples/, with tiny settings."""
+"""Run the scripts of examples/ with tiny models."""
 
 import ast
 import re
@@ -29,7 +29,7 @@ SENSES = ROOT / "assets" / "senses"
 
 @pytest.fixture
 def run(monkeypatch, capsys):
-    """RETURNS: A function that runs a script as a user does, but in this process."""
+    """Return a function that runs a script as a user does, but in this process."""
 
     def call(name, *args):
         monkeypatch.setattr(sys, "argv", [name, *map(str, args)])
@@ -79,13 +79,13 @@ def test_word_senses(run, tmp_path, lang, word):
     assert len(re.findall(r"^ +\d\.\d\d  \w+$", out, re.M)) == len(set(senses))
 
 
-def test_word_senses_tells_what_words_there_are(run):
+def test_word_senses_lists_the_known_words_if_the_word_is_unknown(run):
     with pytest.raises(SystemExit, match="which has .*눈"):
         run("word_senses.py", "--lang", "ko", "--word", "bank")
 
 
 @pytest.mark.slow
-def test_tagger_differs_by_the_bilm_alone(run, tmp_path):
+def test_only_the_tagger_with_elmo_depends_on_the_bilm(run, tmp_path):
     sources = [save_bilm(tmp_path / f"{seed}", seed) for seed in (0, 1)]
     found = []
     for source in sources:
@@ -101,12 +101,12 @@ def test_tagger_differs_by_the_bilm_alone(run, tmp_path):
 
 
 @pytest.mark.slow
-def test_your_own_language_goes_on_and_leaves_a_pipeline(run, tmp_path):
+def test_your_own_language_resumes_and_saves_a_pipeline(run, tmp_path):
     config, output = tmp_path / "tiny.cfg", tmp_path / "mine"
     config.write_text(CONFIG, "utf8")
     args = [SENSES / "ko.jsonl", "--lang", "ko", "--tokenizer", "spacy.Tokenizer.v1"]
     args += ["--config", config, "--output", output, "--sentences", 40]
-    # Text is prepared by other processes, which import the script.
+    # Worker processes import the script, so it cannot run within this process.
     out = run_python(EXAMPLES / "your_own_language.py", *args)
     assert "Going on" not in out
     assert re.search(r"^Nearest to .*\[\w+\]", out, re.M)

@@ -1,4 +1,4 @@
-"""The trigram model that a pretrained biLM is measured against."""
+"""Check the trigram model that pretrained biLMs are compared with."""
 
 import importlib.util
 import json
@@ -27,7 +27,7 @@ N_WORDS = 12
 
 
 class Naive:
-    """The same from the formulas, with a loop for everything."""
+    """The same model written directly from the formulas, with plain loops."""
 
     def __init__(self, sentences, n_outcomes):
         raw = [Counter(), Counter()]  # pairs, trigrams
@@ -63,7 +63,8 @@ class Naive:
 
 
 def random_sentences(seed, n):
-    """Words 1 to N_WORDS - 2, so that two are never seen, some of them rare."""
+    """Make sentences of the words 1 to N_WORDS - 2, some of them rare. The last two
+    words of the vocabulary never occur."""
     rng = np.random.default_rng(seed)
     found = []
     for _ in range(n):
@@ -126,7 +127,7 @@ def corpus(tmp_path):
     )[0]
 
 
-def test_it_reads_what_the_evaluation_of_a_bilm_reads(corpus, capsys, tmp_path):
+def test_tokens_and_unknown_words_are_counted_as_for_a_bilm(corpus, capsys, tmp_path):
     vocab = choose_words(corpus, VocabConfig(max_words=60, min_count=2))
     assert kneser_ney.main([str(corpus.folder), "--max-words", "60"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -162,7 +163,7 @@ def test_it_reads_what_the_evaluation_of_a_bilm_reads(corpus, capsys, tmp_path):
     assert second.endswith(f"{means[1]:.1f}  better than the trigram")
 
 
-def test_both_directions_are_the_same_for_a_text_of_palindromes(tmp_path):
+def test_both_directions_agree_on_palindromes(tmp_path):
     lines = ["a b c b a", "b b", "a", "c a c", "a b c b a", "b a b"]
     text = tmp_path / "text.txt"
     text.write_text("\n\n".join(lines * 20), encoding="utf8")
@@ -179,6 +180,6 @@ def test_both_directions_are_the_same_for_a_text_of_palindromes(tmp_path):
     assert result.forward == pytest.approx(result.backward)
 
 
-def test_bad_input_is_one_sentence(tmp_path, capsys):
+def test_bad_input_gives_one_sentence(tmp_path, capsys):
     assert kneser_ney.main([str(tmp_path)]) == 1
     assert capsys.readouterr().err.startswith("error: ")

@@ -1,4 +1,4 @@
-"""Every code block of the README is run."""
+"""Run every code block of the README."""
 
 import ast
 import os
@@ -24,9 +24,9 @@ from spacy_elmo.pretrain.pretrain_config import load_config
 from spacy_elmo.pretrain.run import pretrain
 
 COMMANDS = [b for b in read_blocks(README, "bash") if not is_installation(b)]
-# By how a command line begins: what is added to make it short (of an option that is
-# given twice, the last counts), and what it must leave behind.
-SHORT = {
+# By the beginning of a command line: options that make it short (if an option is given
+# twice, the last one counts), and a file that it must write.
+QUICK_OPTIONS = {
     "python -m spacy project run pretrain": "--vars.minutes 0.01",
     "python -m spacy project run train": "--vars.max_steps 2 --vars.ner_steps 2"
     " --vars.eval_frequency 2",
@@ -34,7 +34,7 @@ SHORT = {
     "python -m spacy train": "--training.max_steps 2 --training.eval_frequency 2",
     "torchrun": "--training.max_steps 2",
 }
-LEFT = {
+WRITTEN = {
     "python -m spacy project run pretrain": "training/ko/bilm/model-best",
     "python -m spacy project run train": "training/ko/recogniser/model-best",
     "python -m spacy elmo pretrain": "training/my_bilm/model-best",
@@ -46,8 +46,8 @@ LEFT = {
     "python -m spacy elmo senses": "results/senses.json",
     "python -m spacy elmo report": "results/report.html",
 }
-# What the config of a tok2vec needs around it.
-AROUND = """
+# The README shows only the sections about ELMo; a pipeline needs these too.
+REST_OF_CONFIG = """
 [paths]
 bilm = "training/en/bilm/model-best"
 
@@ -72,7 +72,8 @@ def each(blocks):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A clone after its first use: with a biLM, weights of others, texts."""
+    """Make a folder like a clone in use: with texts, a biLM, published weights, and a
+    pipeline with vectors, at the paths that the README names."""
     folder = tmp_path_factory.mktemp("readme")
     for name in ("configs", "assets"):
         shutil.copytree(ROOT / name, folder / name)
@@ -99,21 +100,21 @@ def folder(tmp_path_factory):
 @pytest.mark.slow
 @each(read_blocks(README, "python"))
 def test_python(block, folder, monkeypatch):
-    """It runs, and where a comment tells a shape, that is the shape."""
+    """Run a block, and check the shapes that its comments promise."""
     monkeypatch.chdir(folder)
     names = {}
     exec(compile(block.code, "README.md", "exec"), names)
     lines = block.code.split("\n")
     for statement in ast.parse(block.code).body:
         line = lines[statement.end_lineno - 1]
-        told = re.search(r"# (\(.*?\))", line)
-        if isinstance(statement, ast.Expr) and told:
+        promised = re.search(r"# (\(.*?\))", line)
+        if isinstance(statement, ast.Expr) and promised:
             value = eval(ast.unparse(statement), names)
             found = value if isinstance(value, tuple) else value.shape
-            assert found == eval(told[1], sizes(names)), line
+            assert found == eval(promised[1], shape_names(names)), line
 
 
-def sizes(names):
+def shape_names(names):
     bilm = names.get("bilm") or names["nlp"].get_pipe("elmo").model.shims[0].bilm
     return {
         "n_tokens": len(names["doc"]) if "doc" in names else len(["A", "sentence"]),
@@ -126,8 +127,10 @@ def sizes(names):
 @each(COMMANDS)
 def test_commands(block, folder):
     for line in block.code.splitlines():
-        assert not re.search(r"[|&;<>$]", line)  # nothing that only a shell can do
-        added = [short for begin, short in SHORT.items() if line.startswith(begin)]
+        assert not re.search(r"[|&;<>$]", line)  # works without a shell
+        added = [
+            short for begin, short in QUICK_OPTIONS.items() if line.startswith(begin)
+        ]
         program, *args = shlex.split(" ".join([line, *added]))
         start = {"python": [], "torchrun": ["-m", "torch.distributed.run"]}[program]
         done = subprocess.run(
@@ -139,12 +142,12 @@ def test_commands(block, folder):
             encoding="utf8",
         )
         assert done.returncode == 0, f"{line}\n{done.stdout}"
-        for begin, path in LEFT.items():
+        for begin, path in WRITTEN.items():
             assert not line.startswith(begin) or (folder / path).exists(), line
 
 
-@pytest.mark.parametrize("begin", sorted({*SHORT, *LEFT}))
-def test_what_is_known_of_a_command_is_of_one_that_is_there(begin):
+@pytest.mark.parametrize("begin", sorted({*QUICK_OPTIONS, *WRITTEN}))
+def test_every_table_entry_belongs_to_a_command_of_the_readme(begin):
     lines = [line for block in COMMANDS for line in block.code.splitlines()]
     assert any(line.startswith(begin) for line in lines)
 
@@ -153,7 +156,7 @@ def test_what_is_known_of_a_command_is_of_one_that_is_there(begin):
 @each(read_blocks(README, "ini"))
 def test_config(block, folder, monkeypatch):
     monkeypatch.chdir(folder)
-    config = Config().from_str(AROUND + block.code)
+    config = Config().from_str(REST_OF_CONFIG + block.code)
     nlp = load_model_from_config(config, auto_fill=True)
     nlp.initialize(lambda: make_examples(nlp))
     assert all(token.tag_ for token in nlp("He threw a stick and a stone."))
@@ -161,7 +164,7 @@ def test_config(block, folder, monkeypatch):
 
 
 @pytest.mark.parametrize("path", [README, KOREAN], ids=lambda path: path.name)
-def test_no_block_is_forgotten(path):
+def test_every_block_has_a_known_language(path):
     blocks = read_blocks(path)
     assert {block.language for block in blocks} == {"bash", "python", "ini"}
     text = path.read_text("utf8")
