@@ -1,8 +1,9 @@
-"""A tagger from 200 sentences, with ELMo and without.
+"""Train a tagger on 200 sentences, with ELMo and without.
 
-With so little to learn from, most words of a new text were never seen. ELMo has read
-more: its vectors tell the tagger what kind of word it is looking at. Trains two taggers
-that differ in nothing else, through spaCy's Python API, and prints their accuracies.
+After so little training data, most words of a new text are unknown to the tagger. The
+biLM of ELMo was trained on much more text, so that its vectors say what kind of word it
+is. This script trains two taggers with spaCy's Python API that differ in nothing but
+ELMo, and prints their accuracies.
 
     python examples/tagger_from_200_sentences.py --bilm training/en/bilm/model-best
     python examples/tagger_from_200_sentences.py --lang ko --treebank assets/treebank/ko
@@ -52,8 +53,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--treebank", type=Path, default=ASSETS / "treebank" / "en")
     parser.add_argument("--lang", default="en")
-    parser.add_argument("--bilm", help="what load_bilm takes")
-    parser.add_argument("--sentences", type=int, default=200)
+    parser.add_argument(
+        "--bilm", help="a biLM folder, file or bundled name; by default the bundled one"
+    )
+    parser.add_argument("--sentences", type=int, default=200, help="to train on")
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
@@ -62,18 +65,18 @@ def main() -> None:
         if tok2vec is WITH:
             nlp.add_pipe("elmo", config={"bilm": args.bilm})
         nlp.add_pipe("tagger", config={"model": {"tok2vec": tok2vec}})
-        train = read_examples(nlp, args.treebank, "train")[: args.sentences]
+        train = load_examples(nlp, args.treebank, "train")[: args.sentences]
         fix_random_seed(args.seed)
         optimizer = nlp.initialize(lambda: train)  # noqa: B023 (called at once)
         for _ in range(args.epochs):
             random.shuffle(train)
             for batch in minibatch(train, size=8):
                 nlp.update(batch, sgd=optimizer, drop=0.1)
-        accuracy = nlp.evaluate(read_examples(nlp, args.treebank, "dev"))["tag_acc"]
-        print(f"{name:>7} ELMo: {accuracy:.2%} of tags, from {len(train)} sentences")
+        accuracy = nlp.evaluate(load_examples(nlp, args.treebank, "dev"))["tag_acc"]
+        print(f"{name:>7} ELMo: {accuracy:.2%} of tags correct, {len(train)} sentences")
 
 
-def read_examples(nlp: Language, treebank: Path, part: str) -> list[Example]:
+def load_examples(nlp: Language, treebank: Path, part: str) -> list[Example]:
     (path,) = treebank.glob(f"*{part}*.conllu")
     docs = list(read_conllu(path, Conversion(nlp)))
     return [Example(nlp.make_doc(doc.text), doc) for doc in docs]

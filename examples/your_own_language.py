@@ -1,8 +1,9 @@
-"""Your own language in an evening: from raw text to a pipeline with ELMo.
+"""Make a pipeline with ELMo for your own language from raw text, in an evening.
 
-Pretrains a biLM on a text for some minutes, puts it into a pipeline that is saved, and
-shows which words in the text are nearest to a word in its context. Ctrl-C stops it;
-run again, it goes on where it was, and with more minutes it goes on from there.
+This script pretrains a biLM on a text for some minutes, saves a pipeline that contains
+it, and prints the words whose vectors are most similar to that of a word in its
+context. Ctrl-C stops it. Run it again, with more minutes if you like, and it resumes
+where it stopped.
 
     python examples/your_own_language.py my_text.txt --lang fi --minutes 240
     python examples/your_own_language.py news/ --lang ko --tokenizer spacy.Tokenizer.v1
@@ -36,16 +37,16 @@ def main() -> None:
     }
     config = load_config(args.config, settings)
     pretrain(config, args.output, resume=True)
-    # There is no best one if nothing was held out, or training stopped too early.
+    # There is no model-best if the config has no dev text, or training stopped early.
     models = [args.output / name for name in ("model-best", "model-last")]
     bilm = next(model for model in models if model.exists())
 
     tokenization = Tokenization(config.corpus.lang, config.corpus.tokenizer)
     nlp = tokenization.load()
     nlp.add_pipe("elmo", config={"bilm": str(bilm)})
-    nlp.to_disk(args.output / "pipeline")  # with its biLM
+    nlp.to_disk(args.output / "pipeline")  # the pipeline contains the biLM
     nlp = spacy.load(args.output / "pipeline")
-    print(f'The pipeline: spacy.load("{args.output / "pipeline"}")')
+    print(f'Saved the pipeline: spacy.load("{args.output / "pipeline"}")')
 
     sentences = islice(read_sentences([args.text], tokenization), args.sentences)
     docs = list(nlp.pipe(Doc(nlp.vocab, words=words) for words in sentences))
@@ -54,18 +55,21 @@ def main() -> None:
     frequent = [word for word, _ in counts.most_common(100)]
     word = args.word or max(frequent, key=len)
     if word not in {token.text for token in tokens}:
-        raise SystemExit(f"'{word}' is not in the first {len(docs)} sentences")
+        raise SystemExit(
+            f"the first {len(docs)} sentences do not contain '{word}'; expected a word "
+            "of the text, or a higher value of --sentences"
+        )
     vectors = np.concatenate([doc.tensor for doc in docs])  # (n_tokens, width)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    asked = next(n for n, token in enumerate(tokens) if token.text == word)
-    cosines = vectors @ vectors[asked]
-    print(f"Nearest to {in_context(tokens[asked])}")
+    query = next(n for n, token in enumerate(tokens) if token.text == word)
+    cosines = vectors @ vectors[query]
+    print(f"Most similar to {in_context(tokens[query])}")
     for n in np.argsort(-cosines, kind="stable")[1:11]:
         print(f"  {cosines[n]:.3f}  {in_context(tokens[n])}")
 
 
 def in_context(token: Token) -> str:
-    """RETURNS (str): A word in brackets, and a few on both sides."""
+    """Return a word in brackets, with up to five words on each side."""
     before = token.doc[max(0, token.i - 5) : token.i].text
     after = token.doc[token.i + 1 : token.i + 6].text
     return f"{before} [{token.text}] {after}".strip()
@@ -74,14 +78,22 @@ def in_context(token: Token) -> str:
 def parse_args() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("text", help="a file, a folder or a pattern")
-    parser.add_argument("--lang", default="xx", help="for spaCy's tokenizer")
-    parser.add_argument("--tokenizer", help="another one that is registered")
-    parser.add_argument("--minutes", type=float, default=240, help="in all")
+    parser.add_argument("--lang", default="xx", help="spaCy's code of the language")
+    parser.add_argument(
+        "--tokenizer", help="a registered tokenizer; by default that of the language"
+    )
+    parser.add_argument(
+        "--minutes", type=float, default=240, help="of all runs together"
+    )
     parser.add_argument("--config", type=Path, default=CONFIG)
-    parser.add_argument("--bilm", help="go on from this one: what load_bilm takes")
+    parser.add_argument(
+        "--bilm", help="a biLM to start from, instead of random weights"
+    )
     parser.add_argument("--output", type=Path, default=Path("training/mine"))
-    parser.add_argument("--word", help="to look for; by default a frequent one")
-    parser.add_argument("--sentences", type=int, default=1000, help="to look in")
+    parser.add_argument("--word", help="to compare; by default a frequent one")
+    parser.add_argument(
+        "--sentences", type=int, default=1000, help="to search for similar words"
+    )
     return parser.parse_args()
 
 

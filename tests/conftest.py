@@ -10,6 +10,7 @@ os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
 import numpy as np
 import pytest
+import spacy
 import torch
 from helpers.analysis import make_bilm, save
 from helpers.models import Pair, load_random
@@ -110,6 +111,36 @@ def tiny() -> Pair:
             "n_highway": 1,
         },
     )
+
+
+@pytest.fixture
+def tiny_folder(tiny, tmp_path) -> str:
+    """Save the biLM of the fixture `tiny` and return its folder."""
+    tiny.bilm.save(tmp_path / "tiny")
+    return str(tmp_path / "tiny")
+
+
+@pytest.fixture
+def make_nlp(tiny_folder):
+    """Return a function that makes a pipeline with `elmo` and the biLM `tiny`. It takes
+    the names of components before `elmo`, and settings."""
+
+    def make(*before, **settings):
+        nlp = spacy.blank("en")
+        for name in before:
+            nlp.add_pipe(name)
+        nlp.add_pipe("elmo", config={"bilm": tiny_folder, **settings})
+        return nlp
+
+    return make
+
+
+@pytest.fixture
+def encoded(monkeypatch) -> list[int]:
+    """Return a list to which each call of a biLM appends its number of docs."""
+    from helpers.tasks import count_encoded_docs
+
+    return count_encoded_docs(monkeypatch)
 
 
 @pytest.fixture(scope="session")

@@ -133,7 +133,7 @@ class BiLMShim(Shim):
         self._fingerprint = uuid.uuid4().hex
 
     def copy(self) -> "BiLMShim":
-        """Return a copy with an id, and so with an optimizer state, of its own."""
+        """Return a copy with a new id, for which optimizers keep a separate state."""
         other = BiLMShim(
             self.source,
             frozen=self.frozen,

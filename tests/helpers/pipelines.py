@@ -246,6 +246,11 @@ def get_bilm(nlp):
     return get_shim(nlp.get_pipe("elmo").model).bilm
 
 
+def assert_close(found, expected, tolerance=1e-6):
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
+
+
 def same_weights(bilm, other):
     """Return whether the weights of two biLMs are equal in every bit."""
     mine, theirs = bilm.state_dict(), other.state_dict()

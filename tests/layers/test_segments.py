@@ -5,7 +5,6 @@ import sys
 
 import numpy as np
 import pytest
-import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 from spacy.pipeline import Sentencizer
@@ -14,24 +13,6 @@ from spacy.tokens import Doc
 from spacy_elmo.layers.segments import windows
 
 TEXT = "The cat sat . It saw a very old dog . The dog slept until noon . Done ."
-
-
-@pytest.fixture
-def folder(tiny, tmp_path):
-    tiny.bilm.save(tmp_path / "bilm")
-    return str(tmp_path / "bilm")
-
-
-@pytest.fixture
-def make_nlp(folder):
-    def make(*before, **config):
-        nlp = spacy.blank("en")
-        for name in before:
-            nlp.add_pipe(name)
-        nlp.add_pipe("elmo", config={"bilm": folder, **config})
-        return nlp
-
-    return make
 
 
 def words_of(tokens):
@@ -122,7 +103,7 @@ def test_sentences_are_segments_where_boundaries_are_set(tiny, make_nlp, segment
 
 @pytest.mark.parametrize("ends", [".", "!?", "...", "\n", "다 .", '. "'])
 def test_punctuation_ends_sentences(tiny, make_nlp, ends):
-    """The rule is that of spaCy's sentencizer, which pretraining uses too."""
+    """Compare with spaCy's sentencizer, whose rule pretraining uses too."""
     text = TEXT.replace(" . ", f" {ends} ")
     doc = make_nlp(segments="punctuation")(text)
     assert not doc.has_annotation("SENT_START")
@@ -300,9 +281,8 @@ def test_the_layers_of_a_long_doc_are_never_all_in_memory(tmp_path):
     assert int(done.stdout) * 1024 < layers
 
 
-def test_sentences_can_come_from_a_user_hook(folder):
-    nlp = spacy.blank("en")
-    nlp.add_pipe("elmo", config={"bilm": folder, "segments": "sentences"})
+def test_sentences_can_come_from_a_user_hook(make_nlp):
+    nlp = make_nlp(segments="sentences")
     hooked = Doc(nlp.vocab, words=["a", "b", "c", "d"])
     hooked.user_hooks["sents"] = lambda doc: [doc[:2], doc[2:]]
     plain = Doc(nlp.vocab, words=["a", "b", "c", "d"], sent_starts=[1, 0, 1, 0])

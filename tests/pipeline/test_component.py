@@ -11,32 +11,12 @@ import numpy as np
 import pytest
 import spacy
 import torch
+from helpers.pipelines import assert_close
 from spacy.tokens import Doc
 
 from spacy_elmo import load_bilm
 
 TEXT = "Let's stick to improvisation in this skit."
-
-
-@pytest.fixture
-def folder(tiny, tmp_path):
-    tiny.bilm.save(tmp_path / "bilm")
-    return str(tmp_path / "bilm")
-
-
-@pytest.fixture
-def make_nlp(folder):
-    def make(**config):
-        nlp = spacy.blank("en")
-        nlp.add_pipe("elmo", config={"bilm": folder, **config})
-        return nlp
-
-    return make
-
-
-def assert_close(found, expected, tolerance=1e-6):
-    assert found.shape == expected.shape
-    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
 
 
 def refusal(function, *args, **kwargs):
@@ -50,10 +30,10 @@ def refusal(function, *args, **kwargs):
 # Attributes of docs, spans and tokens
 
 
-def test_a_doc_has_all_attributes(folder, make_nlp):
+def test_a_doc_has_all_attributes(tiny_folder, make_nlp):
     nlp = make_nlp()
     doc = nlp(TEXT)
-    layers = load_bilm(folder).embed([[token.text for token in doc]])[0]
+    layers = load_bilm(tiny_folder).embed([[token.text for token in doc]])[0]
     layers = layers.transpose(1, 0, 2)
     vectors = layers.mean(axis=1)
     assert np.abs(layers).max() > 0.5

@@ -6,15 +6,10 @@ import pickle
 import numpy as np
 import pytest
 import spacy
+from helpers.pipelines import assert_close
 from spacy.tokens import Doc, DocBin
 
 TEXT = "New York is in the USA . It is \n large ."
-
-
-@pytest.fixture
-def folder(tiny, tmp_path):
-    tiny.bilm.save(tmp_path / "bilm")
-    return str(tmp_path / "bilm")
 
 
 @pytest.fixture
@@ -26,23 +21,8 @@ def other_folder(random_pair, tmp_path):
 
 
 @pytest.fixture
-def make_nlp(folder):
-    def make(**config):
-        nlp = spacy.blank("en")
-        nlp.add_pipe("elmo", config={"bilm": folder, **config})
-        return nlp
-
-    return make
-
-
-@pytest.fixture
 def nlp(make_nlp):
     return make_nlp()
-
-
-def assert_close(found, expected, tolerance=1e-6):
-    assert found.shape == expected.shape
-    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
 
 
 def assert_same(doc, other):

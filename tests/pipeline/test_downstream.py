@@ -1,4 +1,4 @@
-"""Training of tasks with `elmo` before them, with a frozen biLM and without."""
+"""Tasks of spaCy learn with `elmo` before them, and a frozen biLM does not change."""
 
 import copy
 import gc
@@ -13,8 +13,8 @@ from helpers.tasks import (
     ENCODERS,
     GOLD,
     bilm_of,
-    count_encoded_docs,
     elmo_alone,
+    learn,
     make_examples,
     make_nlp,
     mixes_of,
@@ -28,7 +28,7 @@ from helpers.tasks import (
 from spacy import registry
 from spacy.tokens import Doc
 from spacy.training import Example
-from thinc.api import SGD, Adam
+from thinc.api import Adam
 
 from spacy_elmo.layers.elmo_model import ElmoModel
 from spacy_elmo.layers.mix import get_mix
@@ -41,23 +41,6 @@ from spacy_elmo.pipeline.storage_settings import StorageSettings
 @pytest.fixture(scope="module")
 def bilm(tmp_path_factory):
     return save_tiny(tmp_path_factory.mktemp("bilm"))
-
-
-@pytest.fixture
-def encoded(monkeypatch):
-    return count_encoded_docs(monkeypatch)
-
-
-def learn(nlp, examples, names, learn_rate=0.02):
-    """Train until all tasks predict their training examples correctly."""
-    optimizer = Adam(learn_rate, L2=0.0)
-    for _ in range(15):
-        train(nlp, examples, 20, optimizer=optimizer)
-        if not any(wrong(nlp, examples, name) for name in names):
-            break
-    assert {name: wrong(nlp, examples, name) for name in names} == dict.fromkeys(
-        names, []
-    )
 
 
 # Tasks learn
@@ -318,88 +301,3 @@ def test_a_sourced_component_warns_if_it_may_see_other_boundaries_later(bilm):
         example.predicted[3].is_sent_start = True
     with pytest.warns(UserWarning, match="annotating_components"):
         nlp.update(examples, sgd=optimizer, exclude=["elmo"])
-
-
-# Fine-tuning, whatever the order of spaCy's calls
-
-
-def update_like_spacy_train(nlp, batches, optimizer):
-    """Make one step of `spacy train`, which accumulates the gradients of batches."""
-    for batch in batches:
-        nlp.update(batch, sgd=False)
-    for _, pipe in nlp.pipeline:
-        pipe.finish_update(optimizer)
-
-
-def update_like_a_loop(nlp, batches, optimizer):
-    """Make one step of a user's training loop. The biLM is updated when the next step
-    begins."""
-    (batch,) = batches
-    nlp.update(batch, sgd=optimizer)
-
-
-@pytest.mark.parametrize("update", [update_like_spacy_train, update_like_a_loop])
-def test_fine_tuning_encodes_each_batch_once(bilm, encoded, update):
-    tasks = {"tagger": with_elmo("both"), "parser": with_elmo(), "ner": elmo_alone()}
-    nlp, examples = make_nlp(bilm, tasks, frozen=False)
-    before = weights_of(nlp)
-    encoded.clear()
-    optimizer = Adam(0.01)
-    for _ in range(3):
-        update(nlp, [examples], optimizer)
-    assert encoded == [3, 3, 3]
-    assert all((before[key] != w).any() for key, w in weights_of(nlp).items())
-    after = weights_of(nlp)
-    learn(nlp, examples, tasks)
-    assert all((after[key] != w).any() for key, w in weights_of(nlp).items())
-
-
-def test_both_orders_of_calls_give_the_same_weights(bilm):
-    results = []
-    for update in (update_like_spacy_train, update_like_a_loop):
-        tasks = {"tagger": with_elmo("both"), "senter": elmo_alone()}
-        nlp, examples = make_nlp(bilm, tasks, frozen=False)
-        optimizer = Adam(0.01)
-        for _ in range(3):
-            update(nlp, [examples], optimizer)
-        nlp.get_pipe("elmo").finish_update(optimizer)  # the last update of a loop
-        results.append(weights_of(nlp))
-    for key, weight in results[0].items():
-        torch.testing.assert_close(weight, results[1][key], rtol=0, atol=1e-6)
-
-
-def test_accumulated_gradients_equal_those_of_one_batch(bilm):
-    results = []
-    for parts in ([[0, 1, 2]], [[0], [1, 2]]):
-        tasks = {"tagger": with_elmo("both"), "senter": elmo_alone()}
-        nlp, examples = make_nlp(bilm, tasks, frozen=False)
-        train(nlp, examples, 2)  # a tagger's output layer starts with zeros
-        nlp.get_pipe("elmo").finish_update(Adam(0.01))
-        before = weights_of(nlp)
-        batches = [[examples[number] for number in part] for part in parts]
-        update_like_spacy_train(nlp, batches, SGD(0.01, L2=0.0, grad_clip=0.0))
-        results.append({k: w - before[k] for k, w in weights_of(nlp).items()})
-    for key, step in results[0].items():
-        assert step.abs().max() > 1e-5
-        torch.testing.assert_close(step, results[1][key], rtol=1e-3, atol=1e-6)
-
-
-def test_averaged_weights_are_used_within_use_params(bilm):
-    nlp, examples = make_nlp(bilm, {"tagger": with_elmo("both")}, frozen=False)
-    optimizer = Adam(0.05, use_averages=True)
-    for _ in range(4):
-        update_like_spacy_train(nlp, [examples], optimizer)
-    text, elmo = examples[0].text, nlp.get_pipe("elmo")
-    before, vectors = weights_of(nlp), nlp(text).tensor
-    with nlp.use_params(optimizer.averages):
-        inside, averaged_vectors = weights_of(nlp), nlp(text).tensor
-    for name, weight in inside.items():
-        average = optimizer.averages[elmo.model.shims[0].id, f"bilm.{name}"]
-        assert np.array_equal(weight.numpy(), average)
-        assert not torch.equal(weight, before[name])
-        assert torch.equal(before[name], weights_of(nlp)[name])
-    assert not np.allclose(vectors, averaged_vectors, atol=1e-4)
-    assert np.array_equal(vectors, nlp(text).tensor)
-    # Training goes on with the weights, not with their averages.
-    update_like_spacy_train(nlp, [examples], SGD(0.0, L2=0.0, grad_clip=0.0))
-    assert all(torch.equal(before[key], w) for key, w in weights_of(nlp).items())

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 import spacy
 from helpers.tasks import (
-    count_encoded_docs,
     elmo_alone,
     make_examples,
     make_nlp,
@@ -31,11 +30,6 @@ SHAPE = (3, 12)
 @pytest.fixture(scope="module")
 def bilm(tmp_path_factory):
     return save_tiny(tmp_path_factory.mktemp("bilm"))
-
-
-@pytest.fixture
-def encoded(monkeypatch):
-    return count_encoded_docs(monkeypatch)
 
 
 @pytest.fixture
@@ -315,7 +309,7 @@ def test_a_folder_serves_later_processes(bilm, encoded, tmp_path):
     code = f"""
 import sys
 sys.path.insert(0, {str(Path(__file__).parents[1])!r})
-from helpers.tasks import count_encoded_docs, elmo_alone, make_nlp
+from helpers.tasks import elmo_alone, make_nlp
 config = {{"cache_folder": {str(tmp_path)!r}}}
 nlp, examples = make_nlp({bilm!r}, {{"tagger": elmo_alone()}}, **config)
 nlp.update(examples)

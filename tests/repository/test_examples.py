@@ -54,11 +54,11 @@ def test_word_senses(run, tmp_path, lang, word):
     nlp = load_language(lang, RULES)
     bilm = load_bilm(source)
     vectors = occurrence_vectors(bilm, nlp, occurrences)
-    (n,) = re.search(r"of the same sense, of (\d+):", out).groups()
+    (n,) = re.search(r"has the same sense, of (\d+):", out).groups()
     assert int(n) == len(senses)
     for name, said in (
         ("2", "by the word in its context"),
-        ("context 1", "by layer 1 of its neighbours"),
+        ("context 1", "by layer 1 of its neighbors"),
         ("sentence 2", "by the top layer of all other words"),
     ):
         chosen = vectors[:, vector_names(bilm).index(name)]
@@ -80,7 +80,7 @@ def test_word_senses(run, tmp_path, lang, word):
 
 
 def test_word_senses_lists_the_known_words_if_the_word_is_unknown(run):
-    with pytest.raises(SystemExit, match="which has .*눈"):
+    with pytest.raises(SystemExit, match="expected one of .*눈"):
         run("word_senses.py", "--lang", "ko", "--word", "bank")
 
 
@@ -109,13 +109,13 @@ def test_your_own_language_resumes_and_saves_a_pipeline(run, tmp_path):
     # Worker processes import the script, so it cannot run within this process.
     out = run_python(EXAMPLES / "your_own_language.py", *args)
     assert "Going on" not in out
-    assert re.search(r"^Nearest to .*\[\w+\]", out, re.M)
+    assert re.search(r"^Most similar to .*\[\w+\]", out, re.M)
 
     config.write_text(CONFIG.replace("max_steps = 12", "max_steps = 16"), "utf8")
     out = run("your_own_language.py", *args, "--word", "눈이")
     assert "Going on from step 12" in out
     assert load_bilm(output / "model-last").config.training["steps"] == 16
-    assert re.search(r"^Nearest to .*\[눈이\]", out, re.M)
+    assert re.search(r"^Most similar to .*\[눈이\]", out, re.M)
     cosines = [float(x) for x in re.findall(r"^  ([\d.]+)  .*\[.+\]", out, re.M)]
     assert len(cosines) == 10 and cosines == sorted(cosines, reverse=True)
 
