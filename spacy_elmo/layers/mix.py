@@ -73,7 +73,7 @@ def ElmoMix(
 def get_mix(model: MixModelT) -> tuple[list[float], float]:
     """Return the s_j and gamma."""
     ops = model.ops
-    s = ops.to_numpy(_shares(model)).tolist()
+    s = ops.to_numpy(_get_shares(model)).tolist()
     return s, float(ops.to_numpy(model.get_param("gamma"))[0])
 
 
@@ -106,7 +106,7 @@ def forward(
 ) -> tuple[list[Floats2d], Callable[[list[Floats2d]], list[Floats3d] | None]]:
     ops = model.ops
     config: MixConfig = model.attrs["mix"]
-    s, gamma = _shares(model), model.get_param("gamma")
+    s, gamma = _get_shares(model), model.get_param("gamma")
     if not is_train:
         # Doc by doc, because the layers of a batch of docs need much memory.
         stacks = [_normalize(ops, h) if config.layer_norm else h for h in layers.data]
@@ -155,7 +155,7 @@ def weighted_sum(s: Any, h: Any) -> Any:
     return output
 
 
-def _shares(model: MixModelT) -> Any:
+def _get_shares(model: MixModelT) -> Any:
     """Return the s_j, (n_layers,)."""
     fixed = model.attrs["mix"].fixed
     if fixed is not None:

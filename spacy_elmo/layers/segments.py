@@ -82,7 +82,7 @@ def segment_doc(doc: Doc, settings: EncodingSettings) -> SegmentedDoc:
 def segment_as_before(
     doc: Doc, bounds: np.ndarray, stateful: bool
 ) -> SegmentedDoc | None:
-    """Cut a doc into the segments that it had before, whatever boundaries it has now.
+    """Cut a doc into the segments that it had before, even if its boundaries changed.
 
     bounds (np.ndarray), stateful (bool): Those of the SegmentedDoc.
     RETURNS (SegmentedDoc | None): None if the number of words has changed.

@@ -48,8 +48,8 @@ def Tok2VecWithElmo(
         ("embed", embed),
         ("elmo", elmo),
         ("input_mix", at_input),
-        ("reduce", None if at_input is None else _reduction(encode)),
-        ("encode", _of_lists(encode)),
+        ("reduce", None if at_input is None else _make_reduction(encode)),
+        ("encode", _take_lists(encode)),
         ("output_mix", at_output),
     ]
     model: Tok2VecModelT = Model(
@@ -66,7 +66,7 @@ def Tok2VecWithElmo(
     return model
 
 
-def _of_lists(encode: Model) -> Model[list[Floats2d], list[Floats2d]]:
+def _take_lists(encode: Model) -> Model[list[Floats2d], list[Floats2d]]:
     # Encoders get a list, so that no window or LSTM reaches into the next doc. The
     # first versions of spaCy's encoders take one array for all docs, and say how many
     # rows of padding they need between docs.
@@ -76,7 +76,7 @@ def _of_lists(encode: Model) -> Model[list[Floats2d], list[Floats2d]]:
     return with_array(encode, pad=receptive_field)
 
 
-def _reduction(encode: Model) -> Model[list[Floats2d], list[Floats2d]]:
+def _make_reduction(encode: Model) -> Model[list[Floats2d], list[Floats2d]]:
     # The input and output of spaCy's encoders have the same width.
     width = encode.maybe_get_dim("nI") or encode.get_dim("nO")
     return with_array(Maxout(nO=width, nP=3, dropout=0.0, normalize=True))

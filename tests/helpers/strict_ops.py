@@ -181,6 +181,24 @@ def is_mask(index):
     return isinstance(index, DeviceArray) and index.dtype == bool
 
 
+ATTRIBUTES = "shape dtype ndim size nbytes itemsize strides flags T".split()
+METHODS = (
+    "all any argmax argmin argsort astype clip copy cumsum diagonal dot fill flatten "
+    "max mean min prod ravel repeat reshape round sort squeeze std sum swapaxes take "
+    "transpose var view __neg__ __pos__ __abs__ __invert__"
+).split()
+# Methods that transfer to the host. There is no __index__, because cupy arrays have
+# none: range(x) and a_list[x] are refused.
+FETCHES = (
+    "item tolist tobytes nonzero __bool__ __int__ __float__ __complex__ __repr__ "
+    "__str__ __format__"
+).split()
+COMPARISONS = "lt le eq ne gt ge".split()
+OPERATORS = (
+    "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
+).split()
+
+
 def _add_methods():
     def attribute(name):
         return property(lambda self: wrap(getattr(self._array, name)))
@@ -219,25 +237,15 @@ def _add_methods():
 
         return call
 
-    for name in "shape dtype ndim size nbytes itemsize strides flags T".split():
+    for name in ATTRIBUTES:
         setattr(DeviceArray, name, attribute(name))
-    for name in (
-        "all any argmax argmin argsort astype clip copy cumsum diagonal dot fill "
-        "flatten max mean min prod ravel repeat reshape round sort squeeze std sum "
-        "swapaxes take transpose var view __neg__ __pos__ __abs__ __invert__"
-    ).split():
+    for name in METHODS:
         setattr(DeviceArray, name, method(name))
-    # cupy arrays have no __index__: range(x) and a_list[x] are refused.
-    for name in (
-        "item tolist tobytes nonzero __bool__ __int__ __float__ __complex__ __repr__ "
-        "__str__ __format__"
-    ).split():
+    for name in FETCHES:
         setattr(DeviceArray, name, fetch(name))
-    for name in "lt le eq ne gt ge".split():
+    for name in COMPARISONS:
         setattr(DeviceArray, f"__{name}__", binary(getattr(operator, name)))
-    for name in (
-        "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
-    ).split():
+    for name in OPERATORS:
         function = getattr(operator, f"__{name}__")
         setattr(DeviceArray, f"__{name}__", binary(function))
         setattr(DeviceArray, f"__r{name}__", swapped(function))

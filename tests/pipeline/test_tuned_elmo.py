@@ -1,4 +1,4 @@
-"""Fine-tuning of the biLM together with tasks, whatever the order of spaCy's calls."""
+"""Fine-tuning of the biLM together with tasks, with both orders of spaCy's calls."""
 
 import numpy as np
 import pytest
