@@ -20,14 +20,13 @@ from typing import Any
 
 from thinc.api import Config
 
+from ..about import __version__
 from ..fingerprints import fingerprint_data
 from .config_pair import IRRELEVANT, ConfigPair
 from .sources import get_versions
 from .variants import VECTORS, Variant
 
 CACHE = ("cache_layers", "cache_memory_mb", "cache_folder")
-PACKAGES = ("spacy", "thinc")
-ELMO_PACKAGES = (*PACKAGES, "spacy-elmo", "torch")
 
 
 @dataclass
@@ -86,8 +85,9 @@ def make_run(
     config = copy.deepcopy(pair.baseline if variant.where is None else pair.elmo)
     variant.apply(config, pair.elmo_info.n_layers, pair.baseline)
     config["training"]["seed"] = seed
-    packages = PACKAGES if variant.where is None else ELMO_PACKAGES
-    versions = get_versions(*packages)
+    versions = get_versions("spacy", "thinc")
+    if variant.where is not None:
+        versions |= {**get_versions("torch"), "spacy-elmo": __version__}
     fingerprint = fingerprint_data(
         [_relevant_settings(pair, config, variant), share, versions]
     )

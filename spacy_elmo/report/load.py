@@ -5,6 +5,7 @@ passed over in silence are those that a comparison keeps for itself.
 """
 
 import json
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -97,22 +98,22 @@ def load_results(folder: Path) -> Results:
     paths."""
     loader = _Loader(folder)
     loader.load_folder(folder, in_model=False)
-    if loader.n_others:
-        s = "" if loader.n_others == 1 else "s"
-        loader.results.passed_over.append(f"{loader.n_others:,} other file{s}")
+    for suffix, n in sorted(loader.other_files.items()):
+        files = "file" if n == 1 else "files"
+        loader.results.passed_over.append(f"{n:,} {suffix} {files}")
     return loader.results
 
 
 class _Loader:
     """Goes through the folder, and collects results.
 
-    n_others (int): How many files are neither JSON nor a log.
+    other_files (Counter[str]): How many files are neither JSON nor a log, by suffix.
     """
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.results = Results()
-        self.n_others = 0
+        self.other_files: Counter[str] = Counter()
 
     def load_folder(self, folder: Path, *, in_model: bool) -> None:
         """Load the files of a folder, then its subfolders.
@@ -161,7 +162,7 @@ class _Loader:
                     found = getattr(self.results, kind)
                     found.append(ResultFile(file, name, result))
             elif not in_model:
-                self.n_others += 1
+                self.other_files[path.suffix or path.name] += 1
         except ForeignFile as error:
             if not in_model:
                 self.results.skipped.append(f"{file}: {error}")

@@ -26,7 +26,7 @@ def compared(data, tmp_path_factory):
     return output, text
 
 
-def test_runs_are_there(compared):
+def test_every_run_has_a_result(compared):
     runs = load_runs(compared[0])
     full = {f"{name}-1-{seed}" for name in VARIANTS for seed in SEEDS}
     half = {f"{n}-0.5-{seed}" for n in ("baseline", "mix-0.001") for seed in SEEDS}
@@ -35,7 +35,7 @@ def test_runs_are_there(compared):
     assert len({run["scores"]["ents_f"] for run in runs.values()}) > 1
 
 
-def test_table_is_what_the_runs_say(compared):
+def test_table_has_the_numbers_of_the_runs(compared):
     runs = list(load_runs(compared[0]).values())
     table = srsly.read_json(compared[0] / "compare.json")
     assert (table["kind"], table["title"], table["task"]) == (
@@ -77,7 +77,7 @@ def test_table_is_what_the_runs_say(compared):
         assert (row["words_per_second"] is not None) == (row["share"] == 1.0)
 
 
-def test_data_of_the_table(compared, data):
+def test_table_has_the_sizes_of_the_data(compared, data):
     table = srsly.read_json(compared[0] / "compare.json")
     docs = make_docs() * 2
     n_words = sum(len(doc) for doc in docs)
@@ -108,7 +108,7 @@ def test_mixes_are_means_of_what_was_learned(compared):
         np.testing.assert_allclose(mix["gamma"], np.mean([m["gamma"] for m in found]))
 
 
-def test_text_is_printed_and_written(compared):
+def test_markdown_is_printed_and_written(compared):
     folder, printed = compared
     text = (folder / "compare.md").read_text(encoding="utf-8")
     assert text in printed
@@ -150,7 +150,7 @@ def test_pipelines_of_the_first_seed_are_kept(compared, data):
     assert not (folder / "layers").exists() and not (folder / "work").exists()
 
 
-def test_what_others_put_into_the_folder_stays(data, in_process, tmp_path, monkeypatch):
+def test_files_of_the_user_in_the_folder_stay(data, in_process, tmp_path, monkeypatch):
     monkeypatch.setitem(JOBS, "speed", lambda **arguments: [1.0])
     theirs = [tmp_path / name / "mine.txt" for name in ("work", "layers", "models")]
     theirs.append(tmp_path / "models" / "baseline-1-7" / "meta.json")

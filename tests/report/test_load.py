@@ -102,11 +102,12 @@ def test_links_and_other_files_are_named(tmp_path):
     (tmp_path / "lost.json").symlink_to(tmp_path / "nowhere")
     results = load_results(tmp_path)
     assert results.files == ["p.json"]
-    assert results.passed_over == ["back (a link)", "1 other file"]
+    assert results.passed_over == ["back (a link)", "1 .txt file"]
     (reason,) = results.skipped
     assert reason.startswith("lost.json: ")
+    run_report(tmp_path)
     done = run_report(tmp_path)
-    assert "No results in back (a link), 1 other file" in printed(done)
+    assert "No results in back (a link), 1 .html file, 1 .txt file" in printed(done)
 
 
 @pytest.mark.parametrize("kind", [["probe"], {}, 1, None, "x"])
@@ -126,7 +127,7 @@ def test_only_the_table_of_a_comparison_is_shown(tmp_path):
     results = load_results(tmp_path)
     assert results.files == ["parsing/compare.json"]
     assert results.skipped == []
-    assert results.passed_over == ["1 other file"]
+    assert results.passed_over == ["1 .log file"]
 
 
 def test_other_folders_beside_those_of_a_comparison_are_read(tmp_path):

@@ -56,7 +56,7 @@ def test_same_results_give_the_same_bytes(tmp_path):
 
 
 @pytest.mark.parametrize("kind", WRITERS)
-def test_what_is_missing_is_left_out_with_the_way_to_make_it(kind, tmp_path):
+def test_sections_without_results_name_their_command(kind, tmp_path):
     WRITERS[kind](tmp_path)
     root = make_report(tmp_path)
     shown = [each.attrs["id"] for each in root.find("section") if "id" in each.attrs]
@@ -100,7 +100,7 @@ def test_korean_is_marked_as_such(tmp_path):
     assert sentence.lang() == "en"
 
 
-def test_summary_tells_the_best(tmp_path):
+def test_summary_names_the_best_results(tmp_path):
     root = make_report(samples.write_all(tmp_path))
     (keys,) = root.find("dl", **{"class": "keys"})
     text = keys.text

@@ -23,6 +23,7 @@ ALLOWED = {
     "pretrain": {"bilm", "files", "fingerprints", "text"},
     "analysis": {"bilm", "files", "fingerprints", "gold", "text"},
     "compare": {
+        "about",
         "bilm",
         "files",
         "fingerprints",
