@@ -8,8 +8,8 @@ from spacy.tokens import Doc, Span, Token
 from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d, Floats3d
 
-# The form of spaCy's keys for extension attributes: Doc.to_bytes saves the data, and
-# Doc.from_docs warns that it drops them.
+# A key in the form of spaCy's extension attributes, so that Doc.to_bytes saves the data
+# and Doc.from_docs warns when it drops them.
 KEY: Any = ("._.", "elmo_data", None, None)
 
 
@@ -68,7 +68,7 @@ class ElmoView:
 
     @property
     def vectors(self) -> Floats2d:
-        """Return the mixed vectors of all tokens, (n_tokens, width)."""
+        """Return the vectors of all tokens, (n_tokens, width): a mix of the layers."""
         return self.vectors_of(slice(0, len(self.doc)))
 
     @property
@@ -88,7 +88,7 @@ class ElmoView:
         return layers[tokens]
 
     def vectors_of(self, tokens: slice) -> Floats2d:
-        """Return the mixed vectors of some tokens."""
+        """Return the vectors of some tokens."""
         data = self._data(tokens)
         if data["vectors"] is not None:
             return data["vectors"][tokens]
@@ -108,8 +108,9 @@ class ElmoView:
         return bits[tokens]
 
     def _data(self, tokens: slice) -> ElmoData:
-        """Return the data of the doc, after a check that some tokens have not changed.
-        Only these are checked, so that access to one token takes constant time."""
+        """Return the data of the doc, after a check that the given tokens have not
+        changed. The others are not checked, so that access to one token takes constant
+        time."""
         data = get_data(self.doc)
         if data is None:
             raise ValueError(

@@ -164,6 +164,15 @@ def test_sentences_can_be_required(make_nlp):
     assert nlp("One").tensor.any()
 
 
+def test_sentences_can_come_from_a_user_hook(make_nlp):
+    nlp = make_nlp(segments="sentences")
+    hooked = Doc(nlp.vocab, words=["a", "b", "c", "d"])
+    hooked.user_hooks["sents"] = lambda doc: [doc[:2], doc[2:]]
+    plain = Doc(nlp.vocab, words=["a", "b", "c", "d"], sent_starts=[1, 0, 1, 0])
+    elmo = nlp.get_pipe("elmo")
+    assert np.allclose(elmo(hooked).tensor, elmo(plain).tensor, atol=1e-6)
+
+
 # Whitespace
 
 
@@ -279,12 +288,3 @@ def test_the_layers_of_a_long_doc_are_never_all_in_memory(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     layers = n_tokens * 3 * 64 * 4  # 154 MB, beside the 51 MB of doc.tensor
     assert int(done.stdout) * 1024 < layers
-
-
-def test_sentences_can_come_from_a_user_hook(make_nlp):
-    nlp = make_nlp(segments="sentences")
-    hooked = Doc(nlp.vocab, words=["a", "b", "c", "d"])
-    hooked.user_hooks["sents"] = lambda doc: [doc[:2], doc[2:]]
-    plain = Doc(nlp.vocab, words=["a", "b", "c", "d"], sent_starts=[1, 0, 1, 0])
-    elmo = nlp.get_pipe("elmo")
-    assert np.allclose(elmo(hooked).tensor, elmo(plain).tensor, atol=1e-6)
