@@ -78,6 +78,7 @@ def test_classifier_does_not_mind_units_and_zeros(quick):
     assert (found == plain).mean() > 0.99
 
 
+@pytest.mark.slow
 def test_classifier_reads_half_precision_and_little_data():
     vectors = np.array([[1, 0], [0, 1], [1, 0.5], [0, 2]], dtype=np.float16)
     labels = np.array([0, 1, 0, 1])

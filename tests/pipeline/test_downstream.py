@@ -61,6 +61,7 @@ def test_tasks_learn_with_elmo_at_their_output(bilm, name, where):
     learn(nlp, examples, [name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tagger", "parser", "textcat", "spancat"])
 def test_tasks_learn_from_elmo_alone(bilm, name):
     nlp, examples = make_nlp(bilm, {name: elmo_alone()})

@@ -52,8 +52,19 @@ def train(config_path, output, *, resume=False, **overrides):
     return "\n".join(said)
 
 
-@pytest.mark.parametrize("optimizer", ["adamw", "adagrad"])
-@pytest.mark.parametrize("softmax", ["full", "sampled", "adaptive"])
+@pytest.mark.parametrize(
+    "optimizer", ["adamw", pytest.param("adagrad", marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize(
+    "softmax",
+    [
+        "full",
+        *(
+            pytest.param(kind, marks=pytest.mark.slow)
+            for kind in ("sampled", "adaptive")
+        ),
+    ],
+)
 def test_stopping_changes_no_bit(config_path, tmp_path, softmax, optimizer):
     settings = {
         "vocab__softmax": softmax,
@@ -122,7 +133,15 @@ def test_killed_while_a_checkpoint_is_written(config_path, tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize(
-    "damage", ["cut", "flip", "facts", "empty", "place", "word", "missing"]
+    "damage",
+    [
+        "flip",
+        "place",
+        *(
+            pytest.param(damage, marks=pytest.mark.slow)
+            for damage in ("cut", "facts", "empty", "word", "missing")
+        ),
+    ],
 )
 def test_a_corrupt_checkpoint_is_passed_over(config_path, tmp_path, damage):
     train(config_path, tmp_path / "whole")
@@ -409,7 +428,7 @@ def forget_run(output):
         path.write_text(json.dumps(facts), "utf8")
 
 
-@pytest.mark.parametrize("old", [False, True])
+@pytest.mark.parametrize("old", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "key, found, other",
     [
@@ -461,14 +480,14 @@ def resumed(monkeypatch):
     return found
 
 
-@pytest.mark.parametrize("old", [False, True])
+@pytest.mark.parametrize("old", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "key, found, other",
     [
         ("training.batch_size", 4, 8),
-        ("training.batch_size", 4, 2),
+        pytest.param("training.batch_size", 4, 2, marks=pytest.mark.slow),
         ("training.window", 6, 12),
-        ("training.window", 6, 3),
+        pytest.param("training.window", 6, 3, marks=pytest.mark.slow),
     ],
 )
 def test_other_streams_go_on_at_the_same_place(
