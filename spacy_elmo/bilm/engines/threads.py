@@ -1,50 +1,85 @@
-"""Two tasks side by side: one per direction of the biLM."""
+"""Run the two directions of a biLM at the same time, each with its share of torch's
+threads."""
 
+import ctypes
 import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from functools import cache
+from typing import Any, TypeVar
 
 import torch
 
 ResultT = TypeVar("ResultT")
 
 
-class _Workers:
-    """Two threads, each with half of torch's threads for itself. With all threads in
-    one place the two directions would follow each other and every small operation
-    would be spread over all cores, which costs more than it gains."""
+@cache
+def own_count_setters() -> list[Any]:
+    """Find the C functions that set the thread count of the calling thread and of no
+    other: those of OpenMP and of MKL, as torch uses them.
 
-    def __init__(self, n_threads: int) -> None:
-        self.pid = os.getpid()
-        self.n_threads = n_threads
-        self.pool = ThreadPoolExecutor(2, thread_name_prefix="spacy-elmo")
-        both = threading.Barrier(2)
+    RETURNS (list[Any]): The functions; empty where this build of torch has none.
+    """
+    names = ["omp_set_num_threads"]
+    if torch.backends.mkl.is_available():
+        names.append("MKL_Set_Num_Threads_Local")
+    try:
+        library = ctypes.CDLL(torch._C.__file__)
+        return [getattr(library, name) for name in names]
+    except (OSError, AttributeError):
+        return []
 
-        def prepare() -> None:
-            # Asked once, torch keeps what a thread is told. If not, a thread takes the
-            # number that was told last anywhere as soon as it first needs one.
-            torch.get_num_threads()
-            torch.set_num_threads(max(1, n_threads // 2))
-            both.wait()
 
-        for task in [self.pool.submit(prepare) for _ in range(2)]:
-            task.result()
-        # Setting the number in a thread also set it for threads yet to come.
+def set_own_count(n_threads: int) -> None:
+    """Set how many threads torch uses for what the calling thread computes.
+
+    `torch.set_num_threads` would set the count of other threads too: a thread takes
+    over the last count set anywhere when it first calls torch, and then keeps it.
+    """
+    # First let torch choose a count for this thread, or it would do so later.
+    torch.get_num_threads()
+    for set_count in own_count_setters():
+        set_count(n_threads)
+    if torch.get_num_threads() != n_threads:
         torch.set_num_threads(n_threads)
 
 
+class Workers:
+    """Two threads, each with half of torch's threads. If both directions could use all
+    threads, they would wait for each other, and spreading every small operation over
+    all cores costs more than it gains."""
+
+    def __init__(self, n_threads: int) -> None:
+        self.process = os.getpid()
+        self.n_threads = n_threads
+        self.pool = ThreadPoolExecutor(2, thread_name_prefix="spacy-elmo")
+        both_started = threading.Barrier(2)
+
+        def start() -> None:
+            set_own_count(max(1, n_threads // 2))
+            both_started.wait()
+
+        for task in [self.pool.submit(start) for _ in range(2)]:
+            task.result()
+        if not own_count_setters():
+            torch.set_num_threads(n_threads)  # for threads that are started later
+
+    def fit(self, n_threads: int) -> bool:
+        """Tell whether these workers can be used: threads do not survive a fork."""
+        return self.process == os.getpid() and self.n_threads == n_threads
+
+
 def _after_fork() -> None:
-    """OpenMP's threads do not live on in a forked process either, and waiting for them
-    would be for ever."""
+    """Use one thread in a forked process. OpenMP's threads do not survive the fork, and
+    torch would wait for them forever."""
     torch.set_num_threads(1)
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
-_workers: _Workers | None = None
+_workers: Workers | None = None
 _lock = threading.Lock()
 
 
@@ -53,23 +88,22 @@ def side_by_side(
 ) -> list[ResultT]:
     """Run tasks that compute with torch.
 
-    parallel (bool): Whether they are large enough to run at the same time; if not,
-        they follow each other, without spreading operations over threads.
-    RETURNS (list[ResultT]): What the tasks return, in order.
+    parallel (bool): Run the tasks at the same time, which pays for large ones. If
+        False, run them one after another and on one thread each.
+    RETURNS (list[ResultT]): The results of the tasks, in order.
     """
     global _workers
     n_threads = torch.get_num_threads()
     if n_threads < 2:
         return [task() for task in tasks]
     if not parallel:
-        torch.set_num_threads(1)
+        set_own_count(1)
         try:
             return [task() for task in tasks]
         finally:
-            torch.set_num_threads(n_threads)
+            set_own_count(n_threads)
     with _lock:
-        known = _workers
-        # Threads do not live on in a forked process.
-        if known is None or known.pid != os.getpid() or known.n_threads != n_threads:
-            known = _workers = _Workers(n_threads)
-    return [future.result() for future in [known.pool.submit(t) for t in tasks]]
+        workers = _workers
+        if workers is None or not workers.fit(n_threads):
+            workers = _workers = Workers(n_threads)
+    return [future.result() for future in [workers.pool.submit(t) for t in tasks]]
