@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spacy_elmo.bilm.formats.build import read_vocab
+from spacy_elmo.bilm.formats.small_files import read_vocab
 from spacy_elmo.pretrain.corpus import Corpus
 from spacy_elmo.pretrain.perplexity import Perplexity, output_numbers
 from spacy_elmo.pretrain.pretrain_config import VocabConfig

@@ -90,8 +90,8 @@ class CharCNN(nn.Module):
 
     def forward(self, *groups: Tensor) -> Tensor:
         """groups (Tensor): The ids, in one piece or in several of different length."""
-        if self._in_one(groups):
-            embedding, *weights = self._computed_in(self.embedding, *self.weights)
+        if self.merges_filters(groups):
+            embedding, *weights = self._to_autocast(self.embedding, *self.weights)
             found = convolve_max(embedding, weights, groups)
             x = self.activation(found + torch.cat(list(self.biases)))
         else:
@@ -100,9 +100,10 @@ class CharCNN(nn.Module):
             x = highway(x)
         return x
 
-    def _in_one(self, groups: Sequence[Tensor]) -> bool:
-        """Whether training can have the convolutions in one: on a CPU, which need not
-        wait for the answer, and not with words that fill their row."""
+    def merges_filters(self, groups: Sequence[Tensor]) -> bool:
+        """Tell whether `convolve_max` can compute the filters of all widths at once: in
+        training, unless words fill their rows. On a GPU, checking the rows would mean
+        to wait for it."""
         return (
             torch.is_grad_enabled()
             and self.embedding.device.type == "cpu"
@@ -110,9 +111,9 @@ class CharCNN(nn.Module):
         )
 
     @staticmethod
-    def _computed_in(*weights: Tensor) -> list[Tensor]:
-        """Autocast knows of torch's own operations only: for ours, weights on a CPU in
-        the type it asks for."""
+    def _to_autocast(*weights: Tensor) -> list[Tensor]:
+        """Convert weights to the dtype of autocast on a CPU, if it is enabled. Autocast
+        itself converts the inputs of torch's own operations only."""
         if not torch.is_autocast_enabled("cpu"):
             return list(weights)
         return [weight.to(torch.get_autocast_dtype("cpu")) for weight in weights]

@@ -1,38 +1,38 @@
 """The bidirectional language model."""
 
-import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import (
-    Any,
-    NamedTuple,
-    TypeVar,
-    cast,
-)
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .config import BiLMConfig, LSTMConfig, WordsConfig
+from .config import BiLMConfig, LSTMConfig
 from .devices import to_device
-from .encoders import Lexicon, WordEncoder, make_encoder
-from .engines.runtime import PRECISIONS, Runtime
+from .encoders import Lexicon, make_encoder
+from .engines.embedder import EmbedderSlot
 from .layers import ProjectedLSTM
+from .sentences import check_sentences
 from .softmax import make_softmax
 from .stack import run_stack
 from .state import LayerState, State
 
-MAX_BATCH_TOKENS = 2048  # large enough for good GEMMs, small enough for little memory
+MAX_BATCH_TOKENS = 2048  # enough for fast products, with little memory
 
 ResultT = TypeVar("ResultT")
 
 
 class Batch(NamedTuple):
-    """Sentences as tensors: the ids of distinct words (n_words, ...), the row of each
-    token in them (n_rows, n_steps) with boundaries, padded with 0, and the lengths
-    (n_rows,) with boundaries. The ids are on the host, the others on the device."""
+    """Sentences as tensors.
+
+    ids: The ids of distinct words, (n_words, ...), on the host.
+    tokens: The row of each token in ids, boundaries included, padded with 0,
+        (n_rows, n_steps), on the model's device.
+    lengths: The number of tokens in each row, boundaries included, (n_rows,), on the
+        model's device.
+    """
 
     ids: Tensor
     tokens: Tensor
@@ -41,29 +41,30 @@ class Batch(NamedTuple):
 
 class Output(NamedTuple):
     """All layers (n_layers + 1, n_rows, n_steps, width), boundaries included and
-    meaningless where a row is padded, and the states after the last tokens."""
+    meaningless where a row is padded, and the states after the last token of each
+    row."""
 
     layers: Tensor
     state: State
 
 
 class BiLM(nn.Module):
-    """Token encoder, two stacks of projected LSTMs, and a softmax if there is one.
+    """A bidirectional language model: a token encoder, two stacks of projected LSTMs
+    and, optionally, a softmax.
 
     config (BiLMConfig): Sizes.
     lexicon (Lexicon | None): The symbols of the encoder; byte models have none.
     vocab (Sequence[str] | None): The words of the softmax, in order.
-    initialize (bool): Draw weights; False leaves them to whoever loads some.
+    initialize (bool): Draw random weights. False leaves them uninitialized, to be
+        loaded.
 
-    Attributes that may be set at any time: precision ("float32", or "int8" for an
-    approximate and faster `embed` on CPUs) and cache_words (how many distinct words'
+    Two attributes may be set at any time: precision ("float32", or "int8" for an
+    approximate and faster `embed` on CPUs) and cache_words (the number of words whose
     vectors `embed` keeps).
     """
 
     _state: State | None
-    _runtime: Runtime | None
-    _stamp: Any
-    _lock: threading.Lock
+    _embedder: EmbedderSlot
 
     def __init__(
         self,
@@ -96,52 +97,16 @@ class BiLM(nn.Module):
                 )
         self.precision = "float32"
         self.cache_words = 2**15
-        self._forget()
+        self._reset_derived()
         if initialize:
             self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw all weights anew, from torch's random numbers."""
+        """Draw all weights anew, with torch's global random generator."""
         for module in self.modules():
             reset = getattr(module, "reset_parameters", None)
             if reset is not None and module is not self:
                 reset()
-
-    @classmethod
-    def from_word_vectors(
-        cls,
-        words: Sequence[str],
-        vectors: np.ndarray,
-        *,
-        lstm: LSTMConfig | None = None,
-        trainable: bool = False,
-    ) -> "BiLM":
-        """An untrained biLM that reads a table of static word vectors.
-
-        words (Sequence[str]): Distinct words.
-        vectors (np.ndarray): Their vectors, (n_words, dim). Words without one get the
-            mean of all; the sentence boundaries get noise of the table's spread.
-        lstm (LSTMConfig | None): Sizes of the rest.
-        trainable (bool): Whether training moves the table.
-        """
-        if len(words) != len(vectors) or len(set(words)) != len(words):
-            raise ValueError(
-                f"found {len(words)} words, {len(set(words))} of them distinct, with "
-                f"{len(vectors)} vectors; expected distinct words with a vector each"
-            )
-        names = [*WordEncoder.SPECIAL, *words]
-        if len(set(names)) != len(names):
-            raise ValueError(f"words may not be one of {WordEncoder.SPECIAL}")
-        config = BiLMConfig(
-            encoder=WordsConfig(dim=vectors.shape[1], trainable=trainable),
-            lstm=lstm or LSTMConfig(),
-        )
-        bilm = cls(config, lexicon=Lexicon(words={w: i for i, w in enumerate(names)}))
-        noise = np.random.default_rng(0).normal(0, vectors.std(), (2, vectors.shape[1]))
-        table = np.concatenate([noise, vectors.mean(0, keepdims=True), vectors])
-        with torch.no_grad():
-            cast(WordEncoder, bilm.encoder).table.copy_(torch.from_numpy(table))
-        return bilm
 
     @property
     def directions(self) -> list[list[ProjectedLSTM]]:
@@ -150,7 +115,7 @@ class BiLM(nn.Module):
 
     @property
     def weight(self) -> Tensor:
-        """One of the weights, to ask for the device and type of all."""
+        """One of the weights, which has the device and dtype of all."""
         return self.directions[0][0].weight
 
     @property
@@ -164,8 +129,8 @@ class BiLM(nn.Module):
     # The differentiable function
 
     def prepare(self, sentences: Sequence[Sequence[str]]) -> Batch:
-        """RETURNS (Batch): Sentences as tensors, for a model where this one is."""
-        keys = [self.encoder.keys(words) for words in _checked(sentences)]
+        """Turn sentences into tensors for `forward`."""
+        keys = [self.encoder.keys(words) for words in check_sentences(sentences)]
         rows: dict[Any, int] = {}
         index = np.zeros((len(keys), max(map(len, keys), default=0)), dtype=np.int64)
         for row, sentence in enumerate(keys):
@@ -179,8 +144,11 @@ class BiLM(nn.Module):
         )
 
     def forward(self, batch: Batch, state: State | None = None) -> Output:
-        """A function of a batch and a state (zeros if none) that returns all layers
-        and the new state."""
+        """Compute all layers and the new state, with gradients.
+
+        batch (Batch): Sentences, as `prepare` returns them.
+        state (State | None): States to start from; None for zeros.
+        """
         x = self.encoder(batch.ids)[batch.tokens]  # (n_rows, n_steps, proj)
         return self.contextualize(x, batch.lengths, state)
 
@@ -190,7 +158,7 @@ class BiLM(nn.Module):
         lengths: Tensor | None = None,
         state: State | None = None,
     ) -> Output:
-        """Run the LSTMs.
+        """Run the LSTMs over token vectors.
 
         x (Tensor): Token vectors, (n_rows, n_steps, proj).
         lengths (Tensor | None): Tokens in each row; None if no row is padded.
@@ -235,12 +203,12 @@ class BiLM(nn.Module):
         *,
         max_batch_tokens: int = MAX_BATCH_TOKENS,
     ) -> list[np.ndarray]:
-        """All layers of every token. The vectors of a sentence depend on nothing but
-        the sentence, unless stateful.
+        """Compute all layers of every token. Unless stateful, the vectors of a sentence
+        depend on nothing but the sentence.
 
-        sentences (Sequence[Sequence[str]]): Tokenised sentences.
-        stateful (bool): Let row r start from the states in which row r of the stateful
-            call before ended (see reset_state).
+        sentences (Sequence[Sequence[str]]): Tokenized sentences.
+        stateful (bool): Start sentence r from the last states of sentence r of the
+            previous stateful call (see reset_state).
         max_batch_tokens (int): Tokens computed at a time.
         RETURNS (list[np.ndarray]): float32, (n_layers + 1, n_tokens, width) for each
             sentence, in order.
@@ -263,21 +231,24 @@ class BiLM(nn.Module):
         max_batch_tokens: int = MAX_BATCH_TOKENS,
         finish: Callable[[int, Tensor], Any] | None = None,
     ) -> tuple[list[Any], State | None]:
-        """What `embed` does, for tensors: a function of sentences and a state.
+        """Compute all layers of every token as tensors, without side effects: the state
+        is an argument and a result.
 
-        state (State | None): Row r is where sentence r starts; missing rows are
-            zero. None for stateless.
+        sentences (Sequence[Sequence[str]]): Tokenized sentences.
+        state (State | None): Sentence r starts from row r; missing rows are zero. None
+            starts every sentence from zero.
+        max_batch_tokens (int): Tokens computed at a time.
         finish (Callable | None): Called with the number and the layers of each
-            sentence as soon as they are known; its results are returned instead of the
-            layers, so that not all of them need to be in memory at a time.
-        RETURNS (tuple): For each sentence (n_tokens, n_layers + 1, width) on the
-            model's device, and the new state (None if stateless).
+            sentence as soon as they are computed. Its results are returned instead of
+            the layers, so that not all layers need to be in memory at once.
+        RETURNS (tuple): The layers of each sentence, (n_tokens, n_layers + 1, width),
+            on the model's device, and the new state (None if none was given).
         """
         if finish is None:
-            return self._run(sentences, state, max_batch_tokens, _as_it_is)
+            return self._run(sentences, state, max_batch_tokens, _unchanged)
         return self._run(sentences, state, max_batch_tokens, finish)
 
-    # Within a user's inference mode too, what is kept must be ordinary tensors.
+    # The caches must hold ordinary tensors, also when called under inference mode.
     @torch.inference_mode(False)
     @torch.no_grad()
     def _run(
@@ -291,10 +262,10 @@ class BiLM(nn.Module):
             raise ValueError(
                 f"max_batch_tokens is {max_batch_tokens}; expected 1 or more"
             )
-        keys = [self.encoder.keys(words) for words in _checked(sentences)]
+        keys = [self.encoder.keys(words) for words in check_sentences(sentences)]
         if not keys:
             return [], state
-        return self._get_runtime().run(
+        return self._embedder.get(self).run(
             keys, state, max_batch_tokens=max_batch_tokens, finish=finish
         )
 
@@ -303,69 +274,54 @@ class BiLM(nn.Module):
     def predict(
         self, sentence: Sequence[str], position: int, n: int = 10
     ) -> list[tuple[str, float]]:
-        """Likely words in a gap, by what stands before and after it.
+        """Predict the word at a position from the words before and after it.
 
-        sentence (Sequence[str]): The words; the one at the gap does not matter.
-        position (int): Where the gap is.
-        n (int): How many words.
-        RETURNS (list[tuple[str, float]]): The best words of the softmax with their
-            probabilities, normalised over its vocabulary.
+        sentence (Sequence[str]): The words. The word at the position has no influence.
+        position (int): The position.
+        n (int): How many words to return.
+        RETURNS (list[tuple[str, float]]): The most likely words of the softmax and
+            their probabilities, normalized over its vocabulary.
         """
         from .language_model import predict_word
 
         return predict_word(self, sentence, position, n)
 
     def surprisal(self, sentences: Sequence[Sequence[str]]) -> list[np.ndarray]:
-        """RETURNS (list[np.ndarray]): For each sentence (n_tokens, 2): how many bits of
-        information each word was, given the words before it, and given the words after
-        it. Words the softmax does not know have that of unknown words."""
+        """Compute the surprisal of each word in bits: -log2 of its probability. Words
+        that the softmax does not know count as <UNK>.
+
+        RETURNS (list[np.ndarray]): For each sentence (n_tokens, 2): given the words
+            before it, and given the words after it.
+        """
         from .language_model import surprisal
 
-        return surprisal(self, _checked(sentences))
+        return surprisal(self, check_sentences(sentences))
 
     def reset_state(self) -> None:
-        """Forget what stateful calls left behind."""
+        """Forget the states of stateful calls."""
         self._state = None
 
     def clear_cache(self) -> None:
-        """Forget the vectors of words."""
-        if self._runtime is not None:
-            self._runtime.words.clear()
+        """Drop the cached vectors of words."""
+        self._embedder.clear_words()
 
     def weights_changed(self) -> None:
-        """Drop all that was derived from the weights. Needed only after a change that
-        torch did not see, such as one through memory shared with numpy or cupy."""
-        self._runtime = None
+        """Drop everything derived from the weights. Needed only after a change that
+        torch cannot notice, such as one through memory shared with numpy or cupy."""
+        self._embedder.drop()
 
-    def _get_runtime(self) -> Runtime:
-        if self.precision not in PRECISIONS:
-            raise ValueError(
-                f"precision is {self.precision!r}; expected one of {PRECISIONS}"
-            )
-        weights = tuple((p.data_ptr(), p._version) for p in self.parameters())
-        stamp = (weights, self.precision, self.cache_words)
-        with self._lock:
-            if self._runtime is None or self._stamp != stamp:
-                self._runtime = Runtime(
-                    self, precision=self.precision, cache_words=self.cache_words
-                )
-                self._stamp = stamp
-            return self._runtime
-
-    def _forget(self) -> None:
+    def _reset_derived(self) -> None:
         self._state = None
-        self._runtime = None
-        self._stamp = None
-        self._lock = threading.Lock()
+        self._embedder = EmbedderSlot()
 
     def __getstate__(self) -> dict[str, Any]:
-        # Copies and pickles carry weights, not what is derived from them.
-        dropped = ("_state", "_runtime", "_stamp", "_lock")
+        # Copies and pickles carry the weights and nothing derived from them.
+        dropped = ("_state", "_embedder")
         return {k: v for k, v in self.__dict__.items() if k not in dropped}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._forget()
+        self._reset_derived()
 
     def save(self, folder: str | Path, dtype: str = "float32") -> None:
         """Write the native form: a folder with config.json, weights.safetensors and,
@@ -378,7 +334,7 @@ class BiLM(nn.Module):
         save_native(self, Path(folder), dtype)
 
     def drop_softmax(self) -> None:
-        """Forget the output layer and its vocabulary, which vectors do not need."""
+        """Remove the softmax and its vocabulary, which `embed` does not need."""
         self.softmax, self.vocab = None, None
         self.config = replace(self.config, softmax=None)
 
@@ -398,29 +354,12 @@ def _make_layers(config: LSTMConfig) -> nn.ModuleList:
     )
 
 
-def _checked(sentences: Iterable[Iterable[str]]) -> list[list[str]]:
-    if isinstance(sentences, str):
-        raise ValueError("expected a list of sentences, found a string")
-    lists: list[list[str]] = []  # of generators too, which can be read only once
-    for number, sentence in enumerate(sentences):
-        if isinstance(sentence, str):
-            raise ValueError(f"sentence {number} is a string; expected a list of words")
-        lists.append(list(sentence))
-        for word in lists[-1]:
-            if not isinstance(word, str):
-                raise ValueError(
-                    f"sentence {number} has {word!r}, of type {type(word).__name__}; "
-                    "expected words as strings"
-                )
-    return lists
-
-
-def _as_it_is(row: int, layers: Tensor) -> Tensor:
+def _unchanged(row: int, layers: Tensor) -> Tensor:
     return layers
 
 
 def _to_numpy(row: int, layers: Tensor) -> np.ndarray:
-    """(n_tokens, n_layers + 1, width) to an array (n_layers + 1, n_tokens, width) with
-    memory of its own: what is kept must not keep the batch."""
+    """Convert (n_tokens, n_layers + 1, width) to an array (n_layers + 1, n_tokens,
+    width). It is a copy, so that keeping it does not keep the whole batch in memory."""
     layers = layers.transpose(0, 1).clone(memory_format=torch.contiguous_format)
     return layers.float().cpu().numpy()

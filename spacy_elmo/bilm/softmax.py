@@ -57,7 +57,7 @@ class FullSoftmax(nn.Module):
         for rows, words in self._chunks(len(hidden)):
             # Kept for the backward pass: the chunk's sums, not its logits.
             part = checkpoint(
-                _log_total,
+                log_sum_exp,
                 hidden[rows],
                 self.weight[words],
                 self.bias[words],
@@ -77,7 +77,7 @@ class FullSoftmax(nn.Module):
                 yield slice(row, row + size), slice(word, word + n_words)
 
 
-def _log_total(hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+def log_sum_exp(hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return torch.addmm(bias, hidden, weight.t()).logsumexp(1)
 
 

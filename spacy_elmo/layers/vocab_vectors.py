@@ -7,6 +7,7 @@ from thinc.api import NumpyOps
 
 from ..bilm import BiLM, LSTMConfig
 from ..bilm.encoders import WordEncoder
+from ..bilm.word_vectors import bilm_from_word_vectors
 
 
 def bilm_from_vocab(
@@ -34,4 +35,4 @@ def bilm_from_vocab(
         raise ValueError("the vocab has no vectors; expected a table of word vectors")
     data = NumpyOps().asarray2f(NumpyOps().to_numpy(vectors.data))
     table = np.ascontiguousarray(data[list(rows.values())])
-    return BiLM.from_word_vectors(list(rows), table, lstm=lstm, trainable=trainable)
+    return bilm_from_word_vectors(list(rows), table, lstm=lstm, trainable=trainable)

@@ -10,7 +10,7 @@ from typing import Any
 from safetensors.torch import load_file
 from torch import Tensor
 
-from ..bilm.formats.build import save_tensors
+from ..bilm.formats.tensors import save_tensors
 from ..files import replace_folder, restore_folder
 from ..fingerprints import fingerprint_data, fingerprint_path
 

@@ -8,7 +8,7 @@ import torch
 
 from ..bilm import BiLM, SoftmaxConfig, load_bilm
 from ..bilm.encoders import WordEncoder
-from ..bilm.formats.build import read_vocab
+from ..bilm.formats.small_files import read_vocab
 from ..bilm.softmax import FullSoftmax, make_softmax
 from ..bilm.training.grow import grow
 from .corpus import Corpus

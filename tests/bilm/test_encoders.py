@@ -12,6 +12,7 @@ from spacy_elmo.bilm import (
     LSTMConfig,
     WordsConfig,
 )
+from spacy_elmo.bilm.word_vectors import bilm_from_word_vectors
 from spacy_elmo.layers.vocab_vectors import bilm_from_vocab
 
 LSTM = LSTMConfig(dim=7, projection_dim=5)
@@ -137,8 +138,8 @@ def test_vectors_without_a_list_of_words_are_refused():
 
 def test_words_and_vectors_must_match():
     with pytest.raises(ValueError, match="distinct"):
-        BiLM.from_word_vectors(["a", "a"], np.ones((2, 3), dtype="float32"))
+        bilm_from_word_vectors(["a", "a"], np.ones((2, 3), dtype="float32"))
     with pytest.raises(ValueError, match="vectors"):
-        BiLM.from_word_vectors(["a"], np.ones((2, 3), dtype="float32"))
+        bilm_from_word_vectors(["a"], np.ones((2, 3), dtype="float32"))
     with pytest.raises(ValueError, match="<S>"):
-        BiLM.from_word_vectors(["<S>"], np.ones((1, 3), dtype="float32"))
+        bilm_from_word_vectors(["<S>"], np.ones((1, 3), dtype="float32"))

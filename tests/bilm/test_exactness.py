@@ -12,7 +12,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from spacy_elmo.bilm import load_bilm
-from spacy_elmo.bilm.engines import engine, kernels
+from spacy_elmo.bilm.engines import cpu, kernels
 from spacy_elmo.bilm.state import State
 
 FIXTURES = Path(__file__).parents[3] / "shared" / "fixtures" / "bilm-tf"
@@ -188,8 +188,8 @@ def test_fast_engine_agrees_with_float64_on_any_kernel_and_thread(
             return original(self, x)
 
         monkeypatch.setattr(kernel, "__call__", call)
-    monkeypatch.setattr(kernels, "_packed", packed)
-    monkeypatch.setattr(engine, "PARALLEL_FROM", parallel_from)
+    monkeypatch.setattr(kernels, "has_packed_kernels", lambda: packed)
+    monkeypatch.setattr(cpu, "PARALLEL_FROM", parallel_from)
     for seed in range(5):
         lstm = {"dim": 7, "cell_clip": 0.4, "proj_clip": 0.3}
         bilm, _ = random_pair(seed, scale=0.7, lstm=lstm)

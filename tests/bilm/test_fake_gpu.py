@@ -22,8 +22,7 @@ from spacy_elmo.bilm import (
     load_bilm,
     softmax,
 )
-from spacy_elmo.bilm.engines import word_cache as words
-from spacy_elmo.bilm.engines.runtime import PaddedEngine
+from spacy_elmo.bilm.engines import word_cache
 from spacy_elmo.bilm.state import State
 
 # The biLM tells by their addresses whether weights have changed; fake ones have none.
@@ -170,7 +169,6 @@ def assert_vectors(bilm, sentences, state, device, **settings):
     """Run and check without and with a state, which is returned."""
     stateless, none = bilm.run(sentences, **settings)
     stateful, state = bilm.run(sentences, state, **settings)
-    assert isinstance(bilm._runtime.engine, PaddedEngine)
     assert none is None and state.h.device == state.c.device == device
     for x, y, sentence in zip(stateless, stateful, sentences, strict=True):
         assert x.shape == y.shape == (len(sentence), 3, 10)
@@ -188,15 +186,28 @@ def test_vectors_never_wait(gpu, kind):
         assert_vectors(bilm, SENTENCES, state, gpu.device, max_batch_tokens=1)
 
 
-@pytest.mark.parametrize("cache_words, kept", [(0, 0), (5, 5), (1000, 8)])
-def test_word_cache_never_waits(gpu, monkeypatch, cache_words, kept):
-    monkeypatch.setattr(words, "CHUNK", 2)
+@pytest.mark.parametrize(
+    "cache_words, recent, earlier",  # keys to encode again in a recent, an earlier call
+    [(0, 5, 5), (5, 0, 5), (1000, 0, 0)],
+    ids=["unused", "full after each call", "growing"],
+)
+def test_word_cache_never_waits(gpu, monkeypatch, cache_words, recent, earlier):
+    monkeypatch.setattr(word_cache, "CHUNK", 2)
     bilm = make("bytes").to(gpu.device)
-    bilm.cache_words = cache_words  # passed by, full after each call, or growing
+    bilm.cache_words = cache_words
+    encoded = []
+    original = bilm.encoder.encode
+    monkeypatch.setattr(
+        bilm.encoder, "encode", lambda keys: encoded.extend(keys) or original(keys)
+    )
+    new = [["three", "new", "words"]]
     with gpu.never_waits():
-        for sentences in (SENTENCES, [["three", "new", "words"]]):
+        for sentences in (SENTENCES, new):
             assert bilm.run(sentences)[0][0].device == gpu.device
-        assert len(bilm._runtime.words) == kept
+        for sentences, n_encoded in ((new, recent), (SENTENCES, earlier)):
+            encoded.clear()
+            bilm.run(sentences)
+            assert len(encoded) == n_encoded
         bilm.clear_cache()
         assert bilm.run(SENTENCES)[0][0].device == gpu.device
 

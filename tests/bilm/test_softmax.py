@@ -60,13 +60,13 @@ def test_chunks_do_not_change_gradients(monkeypatch, hidden, targets):
 
 def test_800k_words_never_have_all_logits_at_once(monkeypatch):
     sizes = []
-    original = softmax._log_total
+    original = softmax.log_sum_exp
 
     def watched(hidden, weight, bias):
         sizes.append(len(hidden) * len(weight))
         return original(hidden, weight, bias)
 
-    monkeypatch.setattr(softmax, "_log_total", watched)
+    monkeypatch.setattr(softmax, "log_sum_exp", watched)
     head = make_softmax(SoftmaxConfig(800_000), 2)
     head.reset_parameters()
     hidden = torch.randn(64, 2, requires_grad=True)

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Doc, DocBin
 
-from spacy_elmo.bilm.formats.build import write_vocab
+from spacy_elmo.bilm.formats.small_files import write_vocab
 from spacy_elmo.pretrain import corpus as corpus_module
 from spacy_elmo.pretrain import corpus_writer
 from spacy_elmo.text import word_streams

@@ -14,7 +14,7 @@ from helpers.pretraining import CONFIG, command, run, write_config, write_text
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
-from spacy_elmo.bilm.formats import build as files
+from spacy_elmo.bilm.formats import tensors as tensor_files
 from spacy_elmo.files import replace_folder, restore_folder
 from spacy_elmo.pretrain.checkpoints import Checkpoints
 from spacy_elmo.pretrain.corpus import Corpus, build_corpus
@@ -220,7 +220,7 @@ def test_a_full_disk_is_one_sentence(config_path, tmp_path, monkeypatch):
     def full(*args):
         raise SafetensorError("No space left on device")
 
-    monkeypatch.setattr(files, "save_file", full)
+    monkeypatch.setattr(tensor_files, "save_file", full)
     with pytest.raises(OSError, match="cannot be written .No space left on device"):
         train(config_path, tmp_path / "run")
 

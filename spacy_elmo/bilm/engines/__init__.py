@@ -1,1 +1,1 @@
-"""Computes layers for use, without gradients: packed weights, cached words, int8."""
+"""Compute the layers of sentences, without gradients: batching, cached words, int8."""

@@ -1,10 +1,10 @@
-"""Inference with 8-bit LSTMs: approximate, faster where LSTMs are large.
+"""Inference with 8-bit LSTMs on a CPU: approximate, and faster where LSTMs are large.
 
-Weights are rounded to 8 bits with a scale per output, inputs to 7 bits with a scale per
-row (7, because the AVX2 kernels behind this add pairs of products in 16 bits). Scales
-come from the row itself, not from the batch. (But rounding can turn a difference in
-the last bit of a word's vector, which float32 has between a word computed alone and
-among others, into one of its own steps.) The character CNN stays in float32."""
+Weights are rounded to 8 bits with one scale per output, inputs to 7 bits with one scale
+per row (7, because the AVX2 kernels behind this add pairs of products in 16 bits). The
+scale of a row does not depend on the batch. But the last bit of a word's float32 vector
+does: it may differ when the word is encoded together with others, and rounding can turn
+that into a difference of a whole step. The character CNN stays in float32."""
 
 import warnings
 from typing import Any
@@ -12,13 +12,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .engine import Engine, FastLSTM
+from .cpu import CPUEngine, FastLSTM
 from .kernels import PlainKernel
 
-LEVELS = 63  # of either sign
+LEVELS = 63  # of inputs, on either side of zero
 
 
 class Int8Kernel(PlainKernel):
+    """A linear map with 8-bit weights."""
+
     def __init__(
         self, weight: Tensor, bias: Tensor | None = None, **settings: Any
     ) -> None:
@@ -26,13 +28,13 @@ class Int8Kernel(PlainKernel):
         rows = weight.detach().t().contiguous()  # (n_out, n_in)
         scales = rows.abs().amax(1).clamp(min=1e-12) / 127
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # torch plans to move these functions
+            warnings.simplefilter("ignore")  # torch announces to move these functions
             quantized = torch.quantize_per_channel(
                 rows, scales.double(), torch.zeros(len(rows)).long(), 0, torch.qint8
             )
             self.packed = torch.ops.quantized.linear_prepack(quantized, None)
 
-    def product(self, x: Tensor) -> Tensor:
+    def matmul(self, x: Tensor) -> Tensor:
         scale = x.abs().amax(1, keepdim=True).clamp_(min=1e-12)  # (n, 1)
         return torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32(
             x / scale, 1.0 / LEVELS, LEVELS + 1, self.packed
@@ -42,13 +44,13 @@ class Int8Kernel(PlainKernel):
 class Int8LSTM(FastLSTM):
     make_kernel = staticmethod(Int8Kernel)
 
-    def run_single(self, x: Tensor, out: Tensor, h: Tensor, c: Tensor) -> None:
+    def run_one_row(self, x: Tensor, out: Tensor, h: Tensor, c: Tensor) -> None:
         for row, new in zip(x.split(1), out.split(1)):
             gates = self.gates(torch.cat([row, h[None]], 1))
             new.copy_(self.project(self.cell(gates, c[None])))
             h.copy_(new[0])
 
 
-class Int8Engine(Engine):
+class Int8Engine(CPUEngine):
     lstm_type = Int8LSTM
-    can_pair = False
+    has_one_sentence_path = False

@@ -1,23 +1,24 @@
-"""Linear maps for inference on a CPU: plain, packed and int8.
+"""Kernels: linear maps with fixed weights for inference on a CPU, plain or packed.
 
-All are made of a weight W (n_in, n_out) and map x (n, n_in) to a new tensor (n, n_out):
-x W + b, then, where asked for, times `scale` (n_out,), clipped to +-`limit`, or through
-a sigmoid."""
+A kernel has a weight W (n_in, n_out) and maps x (n, n_in) to a new tensor (n, n_out):
+x W + b, which is then, on request, multiplied by `scale` (n_out,), clipped to +-`limit`
+or passed through a sigmoid."""
 
 from collections.abc import Callable
+from functools import cache
 
 import torch
 from torch import Tensor
 
 Kernel = Callable[[Tensor], Tensor]
-PACK_FOR_ROWS = 128  # the batch size that packed weights are laid out for
+PACK_FOR_ROWS = 128  # the batch size that the layout of packed weights suits best
 
 
 def gate_scale(bias: Tensor) -> Tensor:
-    """What an LSTM's gates are multiplied by so that one sigmoid serves all four:
-    tanh(x) is 2 * sigmoid(2x) - 1, and a sigmoid is a third of the work.
+    """Make the factors of an LSTM's gates with which one sigmoid serves all four:
+    tanh(x) is 2 * sigmoid(2x) - 1, and a sigmoid takes a third of the time of a tanh.
 
-    bias (Tensor): Theirs, (4 * dim,).
+    bias (Tensor): The bias of the gates, (4 * dim,).
     RETURNS (Tensor): 2 for the candidate and 1 elsewhere, (4 * dim,).
     """
     scale = torch.ones_like(bias)
@@ -26,7 +27,7 @@ def gate_scale(bias: Tensor) -> Tensor:
 
 
 class PlainKernel:
-    """What every build of torch can do; the weight is used as it is."""
+    """Uses the weight as it is, with operators that every build of torch has."""
 
     def __init__(
         self,
@@ -44,7 +45,7 @@ class PlainKernel:
         self.sigmoid = sigmoid
 
     def __call__(self, x: Tensor) -> Tensor:
-        y = self.product(x)
+        y = self.matmul(x)
         if self.bias is not None:
             y += self.bias
         if self.scale is not None:
@@ -53,20 +54,22 @@ class PlainKernel:
             y.clamp_(-self.limit, self.limit)
         return y.sigmoid_() if self.sigmoid else y
 
-    def product(self, x: Tensor) -> Tensor:
+    def matmul(self, x: Tensor) -> Tensor:
         return x @ self.weight
 
 
 def padded_rows(n: int) -> int:
-    """RETURNS (int): n or a bit more, out of a hundred or so different numbers."""
+    """Round a row count up to one of about a hundred different counts."""
     step = 1 if n <= 16 else 4 if n <= 128 else 16 if n <= 512 else 64
     return -(-n // step) * step
 
 
 class PackedKernel:
-    """oneDNN's GEMM on weights laid out for it once, and all the rest fused into it.
-    These operators are private to torch: `supported` asks for them. For each number of
-    rows they keep a program in memory, so that rows are padded to few numbers."""
+    """Uses oneDNN's matrix product, with weights packed once in a layout of oneDNN and
+    with everything after the product fused into it.
+
+    These operators are private to torch, so `supported` tries them first. oneDNN
+    compiles and keeps a program for each row count, so inputs are padded to a few."""
 
     def __init__(
         self,
@@ -98,6 +101,7 @@ class PackedKernel:
 
     @classmethod
     def supported(cls) -> bool:
+        """Tell whether torch has these operators and whether they compute correctly."""
         if not torch.backends.mkldnn.is_available():
             return False
         x, weight, bias = torch.eye(2), torch.eye(2), torch.ones(2)
@@ -112,15 +116,10 @@ class PackedKernel:
         return True
 
 
-_packed: bool | None = None
-
-
+@cache
 def has_packed_kernels() -> bool:
-    """Whether this build of torch has the operators of PackedKernel."""
-    global _packed
-    if _packed is None:
-        _packed = PackedKernel.supported()
-    return _packed
+    """Tell whether this build of torch has the operators of PackedKernel."""
+    return PackedKernel.supported()
 
 
 def fast_kernel(
@@ -131,6 +130,6 @@ def fast_kernel(
     limit: float | None = None,
     sigmoid: bool = False,
 ) -> Kernel:
-    """RETURNS (Kernel): The fastest exact kernel of this build of torch."""
+    """Make the fastest exact kernel that this build of torch has."""
     make = PackedKernel if has_packed_kernels() else PlainKernel
     return make(weight, bias, scale=scale, limit=limit, sigmoid=sigmoid)

@@ -1,5 +1,5 @@
-"""One sentence at a time, where an LSTM is so small that calling a step takes as long
-as computing it: both directions take their steps together."""
+"""LSTMs for one sentence at a time. Where they are so small that calling torch takes as
+long as computing, both directions take each step in the same calls."""
 
 import torch
 from torch import Tensor
@@ -7,12 +7,12 @@ from torch import Tensor
 from ..layers import ProjectedLSTM
 from .kernels import fast_kernel, gate_scale
 
-# Steps of a lone sentence whose gates are computed at a time, to bound the memory.
-SINGLE_STEPS = 256
+# Steps of one sentence whose gates are computed at a time, to bound the memory.
+STEPS_AT_A_TIME = 256
 
 
-class PairedLSTM:
-    """A layer of both directions, with weights of its own: a copy, side by side."""
+class BothDirectionsLSTM:
+    """A layer of both directions, with a stacked copy of their weights."""
 
     def __init__(self, forward: ProjectedLSTM, backward: ProjectedLSTM) -> None:
         pair = (forward, backward)
@@ -36,21 +36,26 @@ class PairedLSTM:
             )
 
     def run(self, x: Tensor, h: Tensor, c: Tensor) -> Tensor:
-        """x (Tensor): What each direction reads, in its order, (2, n_tokens, n_in).
-        h, c (Tensor): States, (2, proj) and (2, dim), updated in place.
-        RETURNS (Tensor): (2, n_tokens, proj).
+        """Run the layer over one sentence.
+
+        x (Tensor): Inputs of each direction, in the order in which it reads them,
+            (2, n_tokens, n_in).
+        h, c (Tensor): The states (2, proj) and (2, dim), updated in place.
+        RETURNS (Tensor): Outputs, (2, n_tokens, proj).
         """
         out = x.new_empty(x.shape[1], 2, 1, h.shape[1])
         last, cell = h[:, None].clone(), c[:, None].clone()
-        for some_x, some_out in zip(x.split(SINGLE_STEPS, 1), out.split(SINGLE_STEPS)):
+        for some_x, some_out in zip(
+            x.split(STEPS_AT_A_TIME, 1), out.split(STEPS_AT_A_TIME)
+        ):
             last = self._steps(some_x, some_out, last, cell)
         h.copy_(last[:, 0])
         c.copy_(cell[:, 0])
         return out[:, :, 0].transpose(0, 1)
 
     def _steps(self, x: Tensor, out: Tensor, last: Tensor, c: Tensor) -> Tensor:
-        products = [kernel(rows) for kernel, rows in zip(self.inputs, x)]
-        gates = torch.stack(products, 1)[:, :, None]  # (n, 2, 1, 4 * dim)
+        from_inputs = [kernel(rows) for kernel, rows in zip(self.inputs, x)]
+        gates = torch.stack(from_inputs, 1)[:, :, None]  # (n, 2, 1, 4 * dim)
         parts = (gates, *gates.split(self.dim, 3), out)
         for row, i, candidate, f, o, new in zip(*(part.unbind(0) for part in parts)):
             row.baddbmm_(last, self.recurrent).sigmoid_()

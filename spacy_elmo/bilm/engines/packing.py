@@ -1,4 +1,4 @@
-"""How the sentences of a call are laid out for the LSTMs."""
+"""Group the sentences of a call into batches without padding."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,15 +8,17 @@ from torch import Tensor
 
 
 class Packing:
-    """A batch of sentences laid out step by step, the longest first, so that at each
-    step the sentences still running are the first rows and nothing is padded.
+    """The layout of a batch: first all tokens of step 0, then all of step 1, and so on.
+    The longest sentence comes first, so that the sentences still active at a step are
+    the first rows and nothing is padded.
 
-    rows (list[int]): Which sentences of the call these are, longest first.
-    starts (np.ndarray): Where each one's tokens begin when they stand one sentence
-        after another, in this order.
-    active (list[int]): How many sentences are running at each step.
-    order (list[Tensor]): For the forward and the backward direction, which token stands
-        at each place of the layout, (n_tokens,).
+    rows (list[int]): The numbers of the batch's sentences in the call, longest first.
+    lengths (np.ndarray): Their lengths.
+    starts (np.ndarray): The position of each one's first token when the tokens are
+        ordered sentence by sentence.
+    active (list[int]): The number of sentences still active at each step.
+    order (list[Tensor]): For the forward and the backward direction, the token (by its
+        position sentence by sentence) at each place of the layout, (n_tokens,).
     """
 
     def __init__(self, rows: Sequence[int], lengths: Sequence[int]) -> None:
@@ -32,13 +34,21 @@ class Packing:
         self.order = [torch.from_numpy(forward), torch.from_numpy(backward)]
 
     def index(self, sentences: Sequence[np.ndarray]) -> Tensor:
-        """RETURNS (Tensor): The numbers of all tokens, sentence after sentence."""
+        """Concatenate the token numbers of the batch's sentences.
+
+        sentences (Sequence[np.ndarray]): Token numbers of each sentence of the call.
+        RETURNS (Tensor): (n_tokens,).
+        """
         return torch.from_numpy(np.concatenate([sentences[row] for row in self.rows]))
 
 
 def plan(lengths: Sequence[int], max_tokens: int) -> Iterator[Packing]:
-    """Group sentences of like length into batches of at most max_tokens tokens, or of
-    one sentence. Sentences without tokens are left out."""
+    """Group sentences of similar length into batches, longest first.
+
+    lengths (Sequence[int]): The lengths of all sentences. Empty ones are left out.
+    max_tokens (int): Tokens per batch; a longer sentence makes a batch alone.
+    YIELDS (Packing): The layout of each batch.
+    """
     order = [row for row in np.argsort(lengths, kind="stable") if lengths[row]]
     rows: list[int] = []
     n_tokens = 0

@@ -1,4 +1,4 @@
-"""Vectors of distinct words: computed once, kept up to a limit."""
+"""Cache the vectors of distinct words."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -10,16 +10,19 @@ from torch import Tensor
 from ..devices import to_device
 from ..encoders import Key, TokenEncoder
 
-CHUNK = 512  # words encoded at a time: enough for a good GEMM, little memory
+CHUNK = 512  # words encoded at a time: enough for fast products, with little memory
 
 
 class WordCache:
-    """The vectors x_k of the words seen lately. Whoever owns it drops it when weights
-    change.
+    """A cache of the vectors x_k of words. Its owner drops it when weights change.
 
-    A call either finds a word here or adds it; when there is no room for all words of
-    a call the cache starts anew with them, and a call with more distinct words than
-    the limit passes it by. So the same call twice gives the same bits.
+    Words that are missing are added. If the words of a call do not fit, the cache is
+    emptied and refilled with them; a call with more distinct words than the limit does
+    not use the cache. Thus a repeated call gives the same bits.
+
+    encoder (TokenEncoder): Maps keys to ids.
+    compute (Callable): Maps ids to vectors, (n_keys, output_dim).
+    max_words (int): The limit.
     """
 
     def __init__(
@@ -43,9 +46,11 @@ class WordCache:
             self._rows = {}
 
     def lookup(self, sentences: Sequence[list[Key]]) -> tuple[Tensor, list[np.ndarray]]:
-        """sentences (Sequence[list[Key]]): The keys of each sentence.
+        """Look up the vectors of all words, and compute those that are missing.
+
+        sentences (Sequence[list[Key]]): The keys of each sentence.
         RETURNS (tuple): A table of vectors (n, output_dim) and, for each sentence, the
-            rows of its tokens.
+            rows of its tokens in the table.
         """
         distinct = dict.fromkeys(key for keys in sentences for key in keys)
         if len(distinct) > self.max_words:
@@ -62,8 +67,8 @@ class WordCache:
         return table, index
 
     def _add(self, distinct: list[Key]) -> None:
-        # Another thread may read both: rows are added to them or all replaced, but none
-        # is changed.
+        # Other threads may use the table of an earlier call: rows are added or the
+        # whole table is replaced, but no row is ever overwritten.
         new = [key for key in distinct if key not in self._rows]
         if len(self._rows) + len(new) > self.max_words:
             new = distinct
@@ -83,7 +88,7 @@ class WordCache:
         self._rows.update(zip(new, range(used, needed)))
 
     def _compute(self, keys: list[Key]) -> Tensor:
-        """Words of like length go together, so that short ones stay short."""
+        """Compute words of similar length together, which saves padding."""
         cost = np.array([self.encoder.cost(key) for key in keys])
         order = np.argsort(cost, kind="stable")
         out = None

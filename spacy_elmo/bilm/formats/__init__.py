@@ -1,1 +1,1 @@
-"""Files to models and back: native folders, HDF5, ELMoForManyLangs, bundled names."""
+"""Load and save models: native folders, HDF5, ELMoForManyLangs, bundled names."""

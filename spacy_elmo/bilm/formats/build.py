@@ -1,63 +1,16 @@
-"""Small files around the weights, read with errors that name them."""
+"""Build models from a config and named tensors. Errors name the file that does not
+fit."""
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
-from safetensors.torch import save_file
 from torch import Tensor
 
-from ...files import write_atomically
 from ..config import BiLMConfig
-from ..encoders import Lexicon, WordEncoder
+from ..encoders import Lexicon
 from ..errors import LexiconError, SourceError
 from ..model import BiLM
-
-
-def read_json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise SourceError(f"{path}: no such file; expected a JSON file") from None
-    except (ValueError, OSError, RecursionError) as error:
-        raise SourceError(f"{path}: found no JSON ({error})") from None
-
-
-def read_vocab(path: Path, n_words: int | None = None) -> list[str]:
-    """RETURNS (list[str]): The words of a softmax, one a line; n_words of them, if that
-    is given."""
-    try:
-        text = path.read_bytes().decode("utf-8")
-    except (ValueError, OSError) as error:
-        raise SourceError(f"{path}: cannot be read as UTF-8 text ({error})") from None
-    words = [line.rstrip("\r") for line in text.split("\n")]
-    if words and not words[-1]:
-        words.pop()
-    if n_words is not None and len(words) != n_words:
-        raise SourceError(
-            f"{path}: found {len(words)} words; expected {n_words}, as the softmax has"
-        )
-    missing = [word for word in WordEncoder.SPECIAL if word not in words]
-    if missing:
-        raise SourceError(f"{path}: found no {missing[0]}; expected it among the words")
-    return words
-
-
-def write_vocab(path: Path, words: Sequence[str]) -> None:
-    for word in words:
-        if "\n" in word or word.endswith("\r"):
-            raise SourceError(f"{path}: the word {word!r} does not fit on a line")
-    text = "".join(word + "\n" for word in words)
-    write_atomically(path, lambda part: part.write_bytes(text.encode("utf-8")))
-
-
-def save_tensors(tensors: dict[str, Tensor], path: Path) -> None:
-    try:
-        save_file(tensors, path)
-    except SafetensorError as error:  # which is no OSError, though the disk may be full
-        raise OSError(f"{path}: cannot be written ({error})") from None
 
 
 def build(
@@ -68,11 +21,13 @@ def build(
     lexicon: Lexicon,
     vocab: Sequence[str] | None = None,
 ) -> BiLM:
-    """Make a model of given weights.
+    """Build a model with given weights.
 
-    tensors (dict[str, Tensor]): By the model's own names; more are passed over.
-    where (Callable[[str], Path]): The file that a tensor, the "characters" or the
-        "words" of the lexicon come from, for errors.
+    tensors (dict[str, Tensor]): The weights by their names in the model. Other names
+        are ignored.
+    where (Callable[[str], Path]): Returns the file, for error messages, that a tensor,
+        the "config", or the "characters" or "words" of the lexicon come from.
+    RETURNS (BiLM): The model, in evaluation mode.
     """
     bilm = construct(config, where=where, lexicon=lexicon, vocab=vocab)
     expected = bilm.state_dict()
@@ -90,7 +45,7 @@ def construct(
     lexicon: Lexicon | None = None,
     vocab: Sequence[str] | None = None,
 ) -> BiLM:
-    """RETURNS (BiLM): A model whose weights are yet to be loaded."""
+    """Construct a model with uninitialized weights; arguments as for build."""
     try:
         return BiLM(config, lexicon=lexicon, vocab=vocab, initialize=False)
     except LexiconError as error:
@@ -101,7 +56,7 @@ def construct(
 
 
 def check_shape(path: Path, name: str, arrays: Any, shape: Any) -> None:
-    """One sentence if an array is not there or has another shape."""
+    """Raise SourceError if an array is missing or has the wrong shape."""
     shape = tuple(shape)
     if name not in arrays:
         raise SourceError(f"{path}: found no array '{name}'; expected one of {shape}")

@@ -1,4 +1,4 @@
-"""The biLMs that come with the package."""
+"""Find the biLMs that come with the package."""
 
 import warnings
 from pathlib import Path
@@ -8,18 +8,18 @@ LANGUAGES = {"en": "en_elmo_sm", "ko": "ko_elmo_sm"}
 
 
 def bundled_names() -> list[str]:
-    """RETURNS (list[str]): What can be named instead of a path to a biLM."""
+    """List the names that can be given instead of a path to a biLM."""
     return sorted(LANGUAGES.values())
 
 
 def find_bundled(name: str) -> Path | None:
-    """RETURNS (Path | None): The folder of the bundled biLM of that name."""
+    """Return the folder of a bundled biLM; None if there is none of that name."""
     return FOLDER / name if name in LANGUAGES.values() else None
 
 
 def bundled_for(lang: str) -> str:
-    """RETURNS (str): The name of the bundled biLM for a pipeline's language; the
-    English one, with a warning, for a language that has none."""
+    """Return the name of the bundled biLM for a pipeline's language. Languages without
+    one get the English one, with a warning."""
     if lang not in LANGUAGES:
         warnings.warn(
             f"elmo: no biLM was given and none for '{lang}' comes with spacy-elmo, so "

@@ -1,4 +1,4 @@
-"""The exchange format of bilm-tf and AllenNLP: options.json beside weights.hdf5."""
+"""Load and save the format of bilm-tf and AllenNLP: options.json and weights.hdf5."""
 
 import json
 import warnings
@@ -15,13 +15,8 @@ from ...files import write_atomically
 from ..config import BiLMConfig, BytesConfig, LSTMConfig, SoftmaxConfig
 from ..errors import SourceError
 from ..model import BiLM
-from .build import (
-    check_shape,
-    construct,
-    read_json,
-    read_vocab,
-    write_vocab,
-)
+from .build import check_shape, construct
+from .small_files import read_json, read_vocab, write_vocab
 
 OPTIONS, WEIGHTS, VOCAB = "options.json", "weights.hdf5", "vocab.txt"
 PROJECTION = "CNN_proj/W_proj"
@@ -29,10 +24,12 @@ SOFTMAX = "softmax/W"
 
 
 def find_hdf5(source: Path) -> tuple[Path, Path] | None:
-    """The options and weights that a folder holds, or that a file of either kind has
-    beside it, under plain names or with a common beginning.
+    """Find the options and the weights of a model: options.json and weights.hdf5, or
+    both names with a common prefix.
 
-    RETURNS (tuple[Path, Path] | None): options and weights; None if there are none.
+    source (Path): A folder, or one of the two files.
+    RETURNS (tuple[Path, Path] | None): The options and the weights; None if there are
+        none.
     """
     folder = source if source.is_dir() else source.parent
     if source.is_dir() or source.name == OPTIONS:
@@ -58,8 +55,8 @@ def find_hdf5(source: Path) -> tuple[Path, Path] | None:
 
 
 def _weights_in(folder: Path) -> list[Path]:
-    """RETURNS (list[Path]): The files with the likeliest name: there should be one.
-    simple_elmo's is model.hdf5."""
+    """List the HDF5 files with the most likely name: weights.hdf5, then *_weights.hdf5,
+    then any other (simple_elmo has model.hdf5) beside options.json."""
     files = sorted(path for path in folder.iterdir() if path.suffix == ".hdf5")
     plain = [path for path in files if path.name == WEIGHTS]
     named = [path for path in files if path.name.endswith("_" + WEIGHTS)]
@@ -71,7 +68,7 @@ def _swap(name: str, old: str, new: str) -> str:
 
 
 def load_hdf5(options_path: Path, weights_path: Path) -> BiLM:
-    """Read a model; arrays that are not part of one are passed over."""
+    """Load a model. Arrays that are not part of a biLM are ignored."""
     try:
         with _h5py().File(weights_path, "r") as file:
             return _load(options_path, weights_path, file)
@@ -83,12 +80,12 @@ def load_hdf5(options_path: Path, weights_path: Path) -> BiLM:
 
 def _load(options_path: Path, weights_path: Path, file: Any) -> BiLM:
     try:
-        config = read_options(read_json(options_path))
+        config = config_from_options(read_json(options_path))
         if "char_embed" in file and isinstance(config.encoder, BytesConfig):
             rows = _n_rows(file, "char_embed")
             has_projection = PROJECTION in file
             if config.encoder.n_features != config.lstm.projection_dim:
-                has_projection = True  # and if it is missing, that is an error
+                has_projection = True  # check_shape reports it if it is missing
             config = replace(
                 config,
                 encoder=replace(
@@ -111,7 +108,7 @@ def _load(options_path: Path, weights_path: Path, file: Any) -> BiLM:
     if SOFTMAX in file:
         softmax = SoftmaxConfig(n_words=_n_rows(file, SOFTMAX))
         config = replace(config, softmax=softmax)
-    # First the shapes alone: nothing is allocated for a file that does not fit.
+    # Check all shapes first: no memory is allocated for a file that does not fit.
     nothing: dict[str, Tensor] = defaultdict(lambda: torch.empty(0, 0))
     for key, shape, _ in places(config, nothing):
         check_shape(weights_path, key, file, shape)
@@ -122,7 +119,7 @@ def _load(options_path: Path, weights_path: Path, file: Any) -> BiLM:
     bilm = construct(config, where=lambda name: options_path, vocab=vocab)
     for key, shape, view in places(config, bilm.state_dict()):
         try:
-            _read(file[key], view.view(shape) if view.is_contiguous() else view)
+            _copy_array(file[key], view.view(shape) if view.is_contiguous() else view)
         except TypeError:
             raise SourceError(
                 f"{weights_path}: found '{key}' to be of type {file[key].dtype}; "
@@ -132,20 +129,20 @@ def _load(options_path: Path, weights_path: Path, file: Any) -> BiLM:
 
 
 def _n_rows(file: Any, key: str) -> int:
-    """The length of an array; 1 for what has none and will be refused later."""
+    """Return the length of an array; 1 for a group or scalar, refused later."""
     shape = getattr(file[key], "shape", None)
     return max(1, int(shape[0])) if shape else 1
 
 
-def _read(array: Any, view: Tensor) -> None:
+def _copy_array(array: Any, view: Tensor) -> None:
     if view.is_contiguous() and array.dtype == "float32":
-        array.read_direct(view.numpy())  # without a copy in between
+        array.read_direct(view.numpy())  # without a temporary copy
     else:
         view.copy_(torch.from_numpy(array[()]))
 
 
 def save_hdf5(bilm: BiLM, folder: Path) -> None:
-    """Write options.json, weights.hdf5 and, with a softmax and its words, vocab.txt."""
+    """Write options.json, weights.hdf5 and, if there is a vocabulary, vocab.txt."""
     config = bilm.config
     if not isinstance(config.encoder, BytesConfig) or config.lstm.forget_bias != 1.0:
         raise SourceError(
@@ -175,7 +172,7 @@ def save_hdf5(bilm: BiLM, folder: Path) -> None:
         write_vocab(folder / VOCAB, bilm.vocab)
     elif had_softmax:
         (folder / VOCAB).unlink(missing_ok=True)  # left by another model
-    text = json.dumps(write_options(config), indent=2) + "\n"
+    text = json.dumps(options_from_config(config), indent=2) + "\n"
     write_atomically(folder / OPTIONS, lambda part: part.write_text(text))
 
 
@@ -183,17 +180,18 @@ def _has_softmax(path: Path) -> bool:
     try:
         with _h5py().File(path, "r") as file:
             return SOFTMAX in file
-    except OSError:  # not there, or no such file
+    except OSError:  # missing, or not an HDF5 file
         return False
 
 
 def places(
     config: BiLMConfig, tensors: dict[str, Tensor]
 ) -> Iterator[tuple[str, tuple[int, ...], Tensor]]:
-    """Where each array of a file stands in the model.
+    """Map the arrays of a file to the tensors of a model.
 
-    YIELDS (tuple): Its name, its shape on file, and a view of the model's tensor that
-        has the same numbers in the same order.
+    tensors (dict[str, Tensor]): The model's tensors by name.
+    YIELDS (tuple): The name of an array, its shape on file, and a view of the model's
+        tensor that has the same numbers in the same order.
     """
     encoder, lstm = config.encoder, config.lstm
     assert isinstance(encoder, BytesConfig)
@@ -233,9 +231,9 @@ def _cell(direction: int, layer: int) -> str:
     return f"RNN_{direction}/RNN/MultiRNNCell/Cell{layer}/LSTMCell/"
 
 
-def read_options(options: Any) -> BiLMConfig:
-    """RETURNS (BiLMConfig): The sizes in an options file. Other keys of it, which tell
-    how the model was trained, are kept as training facts."""
+def config_from_options(options: Any) -> BiLMConfig:
+    """Convert the contents of an options file to a config. Other keys, which describe
+    how the model was trained, are kept in `training`."""
     if not isinstance(options, dict):
         raise ValueError(f"found {type(options).__name__}")
     lstm = _section(options, "lstm", ["dim", "projection_dim", "n_layers"])
@@ -260,12 +258,12 @@ def read_options(options: Any) -> BiLMConfig:
             proj_clip=lstm.get("proj_clip") or None,
             skip_connections=lstm.get("use_skip_connections") or False,
         ),
-        training=_more(options, write_options(BiLMConfig())),
+        training=_more(options, options_from_config(BiLMConfig())),
     )
 
 
 def _more(data: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
-    """What data has beyond the known keys, in its sections too."""
+    """Return the entries of data, also within sections, that are not known keys."""
     more = {key: value for key, value in data.items() if key not in known}
     for key, value in known.items():
         if isinstance(value, dict):
@@ -275,7 +273,7 @@ def _more(data: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
 
 
 def _merge(data: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
-    """data with what _more took out of it."""
+    """Put the entries that _more returned back into data."""
     merged = {**more, **data}
     for key in data.keys() & more.keys():
         if isinstance(data[key], dict) and isinstance(more[key], dict):
@@ -283,8 +281,8 @@ def _merge(data: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def write_options(config: BiLMConfig) -> dict[str, Any]:
-    """RETURNS (dict[str, Any]): What read_options reads."""
+def options_from_config(config: BiLMConfig) -> dict[str, Any]:
+    """Convert a config to the contents of an options file."""
     encoder, lstm = config.encoder, config.lstm
     assert isinstance(encoder, BytesConfig)
     options = {

@@ -1,8 +1,8 @@
-"""Models of ELMoForManyLangs: config.json, char.dic, word.dic and two state dicts.
+"""Load models of ELMoForManyLangs: config.json, char.dic, word.dic and two state dicts.
 
-Sizes are read off the weights. Its config adds what weights do not show (activation,
-clips, the longest word); published models name a config that they do not contain, and
-for these the values that all of them share are taken."""
+Sizes follow from the shapes of the weights. The config adds activation, clips and the
+longest word. Published models name a config file that they do not contain; for
+these, the values that all of them were trained with are used."""
 
 import warnings
 from pathlib import Path
@@ -15,7 +15,8 @@ from ..config import BiLMConfig, CharsConfig, EncoderConfig, LSTMConfig, WordsCo
 from ..encoders import Lexicon, n_rows
 from ..errors import SourceError
 from ..model import BiLM
-from .build import build, check_shape, read_json
+from .build import build, check_shape
+from .small_files import read_json
 
 EMBEDDER, ENCODER = "token_embedder.pkl", "encoder.pkl"
 WORDS, CHARS = "word_emb_layer.embedding.weight", "char_emb_layer.embedding.weight"
@@ -63,7 +64,10 @@ def load_manylangs(folder: Path) -> BiLM:
 
 
 def _read_settings(folder: Path) -> tuple[Path, dict[str, Any]]:
-    """The settings that config.json points to, and the file they were found in."""
+    """Read the settings that config.json points to.
+
+    RETURNS (tuple): The file they were found in, and the settings.
+    """
     config = folder / "config.json"
     data = read_json(config)
     if not isinstance(data, dict):
@@ -122,8 +126,8 @@ def _read_lexicon(path: Path, max_rows: int) -> dict[str, int]:
         if not line:
             continue
         parts = line.strip().split("\t")
-        if len(parts) == 1:  # white space was stripped off: the program's name for it
-            parts.insert(0, "\u3000")
+        if len(parts) == 1:  # the symbol is white space, which was stripped off
+            parts.insert(0, "\u3000")  # as the original program names it
         if len(parts) != 2 or not parts[1].isdecimal():
             raise SourceError(
                 f"{path}: line {number} is {line!r}; expected a symbol, a tab, a number"
@@ -148,7 +152,7 @@ def _encoder_config(
                 f"{folder / EMBEDDER}: found neither '{CHARS}' nor '{WORDS}'; expected "
                 "a table of characters or of words"
             )
-        # Words are cut before they are looked up, whether or not characters are read.
+        # The original program cuts words before it looks them up in the table.
         cut = settings["max_characters_per_token"] - 2 if _is_cnn(settings) else None
         return WordsConfig(dim=word_dim, projection=True, max_chars=cut)
     char_dim = _shape(path, state, CHARS, 2)[1]
@@ -186,7 +190,7 @@ def _lstm_config(folder: Path, state: Tensors, settings: dict[str, Any]) -> LSTM
         n_layers=n_layers,
         cell_clip=settings["cell_clip"] or None,
         proj_clip=settings["proj_clip"] or None,
-        forget_bias=0.0,  # on file it is part of the bias
+        forget_bias=0.0,  # the bias on file contains it
     )
 
 
@@ -211,7 +215,7 @@ def _check_number(path: Path, what: str, found: Any, expected: Any) -> None:
 
 
 class _Array:
-    """Arrays of a state dict, by name and expected shape."""
+    """Returns arrays of a state dict by name, after checking their shape."""
 
     def __init__(self, path: Path, state: Tensors) -> None:
         self.path = path
@@ -228,7 +232,7 @@ def _encoder_tensors(array: _Array, config: BiLMConfig, lexicon: Lexicon) -> Ten
     tensors: Tensors = {}
     n_features = 0
     if WORDS in array.state:
-        # A table may have rows at its end that no symbol names.
+        # A table may have rows at its end that belong to no symbol.
         table = array.state[WORDS][: n_rows(lexicon.words)].float()
         alone = isinstance(encoder, WordsConfig)
         tensors["encoder.table" if alone else "encoder.word_table"] = table
@@ -265,7 +269,7 @@ def _cnn_tensors(array: _Array, encoder: CharsConfig, chars: Tensor) -> Tensors:
         tensors[f"{own}weights.{i}"] = flat
         tensors[f"{own}biases.{i}"] = array(name + "bias", number)
     n = sum(number for _, number in encoder.filters)
-    # Here the gate is that of the input: ours is of the other part, hence the sign.
+    # Their gate weights the input, ours the transformed input: negate it.
     sign = torch.ones(2 * n)
     sign[n:] = -1
     for k in range(encoder.n_highway):
@@ -294,6 +298,6 @@ def _lstm_tensors(array: _Array, config: LSTMConfig) -> Tensors:
 
 
 def _reorder_gates(rows: Tensor) -> Tensor:
-    """From input, forget, candidate, output to the order of ProjectedLSTM."""
+    """Reorder input, forget, candidate, output gates to the order of ProjectedLSTM."""
     i, f, candidate, o = rows.chunk(4)
     return torch.cat([i, candidate, f, o])

@@ -1,7 +1,6 @@
-"""The native folder: config.json, weights.safetensors, for a language model also
-softmax.safetensors and vocab.txt, and lexicon.json where the encoder has symbols."""
+"""Load and save the native folder: config.json, weights.safetensors, for a language
+model softmax.safetensors and vocab.txt, and lexicon.json if the encoder has one."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,14 +13,10 @@ from ...files import write_atomically
 from ..config import BiLMConfig
 from ..encoders import Lexicon
 from ..errors import SourceError
-from .build import (
-    build,
-    read_json,
-    read_vocab,
-    save_tensors,
-    write_vocab,
-)
-from .quantize import pack, unpack
+from .build import build
+from .quantize import dequantize, quantize
+from .small_files import read_json, read_vocab, write_json, write_vocab
+from .tensors import save_tensors
 
 if TYPE_CHECKING:
     from ..model import BiLM
@@ -60,7 +55,7 @@ def load_native(folder: Path) -> "BiLM":
 
 
 def save_native(bilm: "BiLM", folder: Path, dtype: str = "float32") -> None:
-    """Write a native folder, the weights in one of storage.DTYPES."""
+    """Write a native folder, with the weights in one of quantize.DTYPES."""
     folder.mkdir(parents=True, exist_ok=True)
     was_native = is_native(folder)
     weights: dict[str, Tensor] = {}
@@ -69,7 +64,7 @@ def save_native(bilm: "BiLM", folder: Path, dtype: str = "float32") -> None:
         part, _, rest = name.partition(".")
         target = (softmax, rest) if part == "softmax" else (weights, name)
         target[0][target[1]] = tensor.detach().cpu().contiguous()
-    weights, softmax = pack(weights, dtype), pack(softmax, dtype)
+    weights, softmax = quantize(weights, dtype), quantize(softmax, dtype)
     write_atomically(folder / WEIGHTS, lambda path: save_tensors(weights, path))
     optional = {SOFTMAX: bool(softmax), VOCAB: bilm.vocab is not None and bool(softmax)}
     optional[LEXICON] = bool(bilm.lexicon.characters or bilm.lexicon.words)
@@ -81,13 +76,16 @@ def save_native(bilm: "BiLM", folder: Path, dtype: str = "float32") -> None:
     if optional[VOCAB]:
         write_vocab(folder / VOCAB, bilm.vocab or [])
     if optional[LEXICON]:
-        _save_json(folder / LEXICON, vars(bilm.lexicon))
-    _save_json(folder / CONFIG, _config_data(bilm))
+        write_json(folder / LEXICON, vars(bilm.lexicon))
+    write_json(folder / CONFIG, _config_data(bilm))
 
 
 def native_parts(bilm: "BiLM") -> dict[str, Any]:
-    """RETURNS (dict[str, Any]): What the files of a native folder hold: "config",
-    "lexicon" and "vocab" as JSON data, all weights as safetensors bytes."""
+    """Convert a model to data that msgpack can hold.
+
+    RETURNS (dict[str, Any]): The contents of a native folder: "config", "lexicon" and
+        "vocab" as JSON data, all "weights" as the bytes of a safetensors file.
+    """
     weights = {
         name: tensor.detach().cpu().contiguous()
         for name, tensor in bilm.state_dict().items()
@@ -101,7 +99,7 @@ def native_parts(bilm: "BiLM") -> dict[str, Any]:
 
 
 def load_native_parts(parts: dict[str, Any]) -> "BiLM":
-    """The other way round."""
+    """Build a model from the result of native_parts."""
     where = Path("biLM")
     return build(
         _parse_config(where, parts["config"]),
@@ -118,7 +116,7 @@ def _config_data(bilm: "BiLM") -> dict[str, Any]:
 
 def _load_tensors(path: Path) -> dict[str, Tensor]:
     try:
-        return unpack(load_file(path))
+        return dequantize(load_file(path))
     except FileNotFoundError:
         raise SourceError(f"{path}: no such file; expected weights") from None
     except (SafetensorError, OSError) as error:
@@ -154,8 +152,3 @@ def _parse_lexicon(path: Path, data: Any) -> Lexicon:
     ):
         raise SourceError(f"{path}: expected 'characters' and 'words' with their rows")
     return Lexicon(**{part: data[part] for part in parts})
-
-
-def _save_json(path: Path, data: object) -> None:
-    text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
-    write_atomically(path, lambda part: part.write_bytes(text.encode("utf-8")))

@@ -1,40 +1,41 @@
-"""Weights on disk in fewer bits. In memory they are always float32."""
+"""Store weights on disk in fewer bits. In memory they are always float32."""
 
 import torch
 from torch import Tensor
 
 DTYPES = ("float32", "float16", "int8")
-SCALES = ".scales"  # after the name of a tensor that is stored in 8 bits
+SCALES = ".scales"  # appended to the name of a tensor that is stored in 8 bits
 
 
-def pack(tensors: dict[str, Tensor], dtype: str) -> dict[str, Tensor]:
-    """RETURNS (dict[str, Tensor]): Tensors to be written.
+def quantize(tensors: dict[str, Tensor], dtype: str) -> dict[str, Tensor]:
+    """Convert tensors to the types in which they are written.
 
-    dtype (str): "float32" as they are, "float16", or "int8": the largest matrices
-        (more than half as large as the largest one) as whole numbers of -127 to 127
-        with a scale for each column, the rest in float16.
+    dtype (str): "float32" (unchanged), "float16", or "int8": the largest matrices
+        (more than half as large as the largest one) become whole numbers from -127 to
+        127 with one scale per column, the rest becomes float16.
+    RETURNS (dict[str, Tensor]): The tensors, and the scales of those in 8 bits.
     """
     if dtype not in DTYPES:
         raise ValueError(f"dtype is {dtype!r}; expected one of {', '.join(DTYPES)}")
     if dtype == "float32":
         return tensors
-    packed = {}
-    # Of a biLM these are the weights of its LSTMs. Errors in what words are read with
-    # would reach all layers, for little space.
+    stored = {}
+    # In a biLM the largest matrices are those of the LSTMs. Encoder weights stay in
+    # float16: an error there reaches every layer, and they are small.
     sizes = [tensor.numel() for tensor in tensors.values() if tensor.dim() == 2]
     limit = max(sizes, default=0) / 2
     for name, tensor in tensors.items():
         if dtype == "int8" and tensor.dim() == 2 and tensor.numel() > limit:
             scales = tensor.abs().amax(0, keepdim=True).clamp(min=1e-12) / 127
-            packed[name] = (tensor / scales).round().to(torch.int8)
-            packed[name + SCALES] = scales.float()
+            stored[name] = (tensor / scales).round().to(torch.int8)
+            stored[name + SCALES] = scales.float()
         else:
-            packed[name] = tensor.to(torch.float16)
-    return packed
+            stored[name] = tensor.to(torch.float16)
+    return stored
 
 
-def unpack(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """RETURNS (dict[str, Tensor]): In float32, whatever they were stored in."""
+def dequantize(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Convert stored tensors back to float32."""
     plain = {}
     for name, tensor in tensors.items():
         if not name.endswith(SCALES):

@@ -1,8 +1,8 @@
-"""One door for all kinds of biLM files."""
+"""Load a biLM from a path or name of any kind, and save it in any format."""
 
 from pathlib import Path
 
-from ..engines.runtime import PRECISIONS
+from ..engines.embedder import check_precision
 from ..errors import SourceError
 from ..model import BiLM
 from .bundled import bundled_names, find_bundled
@@ -21,12 +21,11 @@ def load_bilm(
     source (str | Path): A native biLM folder; a folder with options.json and
         weights.hdf5, or with *_options.json and *_weights.hdf5, or either of the two
         files; an ELMoForManyLangs folder; or the name of a bundled biLM.
-    device (str): Where to put it.
+    device (str): The torch device to put it on.
     precision (str): "float32", or "int8" for faster and approximate vectors on a CPU.
     RETURNS (BiLM): The model, ready to embed.
     """
-    if precision not in PRECISIONS:
-        raise ValueError(f"precision is {precision!r}; expected one of {PRECISIONS}")
+    check_precision(precision)
     bilm = _load(Path(source)).to(device)
     bilm.precision = precision
     return bilm
@@ -64,7 +63,12 @@ def save_bilm(
     format: str = "native",
     dtype: str = "float32",
 ) -> None:
-    """Write a biLM in one of FORMATS; the native one also in fewer bits."""
+    """Write a biLM to a folder.
+
+    format (str): One of FORMATS.
+    dtype (str): "float32", or for smaller files in the native format "float16" or
+        "int8".
+    """
     if format not in FORMATS:
         raise ValueError(f"format is {format!r}; expected one of {FORMATS}")
     if format == "native":

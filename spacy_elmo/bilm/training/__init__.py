@@ -1,1 +1,1 @@
-"""Trains a biLM: one step with hand-written gradients, and growing a model."""
+"""Train a biLM: one step with hand-written gradients, and growing a model."""

@@ -1,6 +1,6 @@
-"""The convolutions of a character CNN for training on a CPU: what CharCNN.convolve
-computes, as one product for filters of all widths, with a backward pass that stores no
-positions."""
+"""The convolutions of a character CNN, for training on a CPU. Computes the same as
+CharCNN.convolve, but with one matrix product for filters of all widths and a
+hand-written backward pass."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,25 +9,25 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .matmul import product
+from .matmul import matmul
 
 
 def same_end(ids: Tensor, n: int) -> bool:
-    """RETURNS (bool): Whether each row ends with n equal ids. Then the n windows that
-    a narrow filter has more than one of width n all see the same."""
+    """Tell whether each row ends with n equal ids. Then the additional windows that a
+    narrow filter has, compared with a filter of width n, all see the same padding."""
     return bool((ids[:, -n:] == ids[:, -1:]).all())
 
 
 def convolve_max(
     embedding: Tensor, weights: Sequence[Tensor], groups: Sequence[Tensor]
 ) -> Tensor:
-    """The maximum of every filter over the positions of every word.
+    """Compute the maximum of every filter over the positions of every word.
 
     embedding (Tensor): (n_rows, char_dim).
-    weights (Sequence[Tensor]): (width * char_dim, number) for each width of filters.
-    groups (Sequence[Tensor]): Character ids, (n_words, length) each, whose rows have
-        the `same_end` for the widest filter.
-    RETURNS (Tensor): (n_words of all groups, number of all widths).
+    weights (Sequence[Tensor]): (width * char_dim, n_filters) for each filter width.
+    groups (Sequence[Tensor]): Character ids, (n_words, length) each. `same_end` must be
+        true of each group for the widest filter.
+    RETURNS (Tensor): (n_words of all groups, n_filters of all widths).
     """
     n_inputs = max(len(weight) for weight in weights)
     padded = [F.pad(weight, (0, 0, 0, n_inputs - len(weight))) for weight in weights]
@@ -46,7 +46,7 @@ class ConvolveMax(torch.autograd.Function):
             chars = F.embedding(ids, embedding)
             windows = chars.as_strided((n_words, n_windows, len(weight)), strides)
             flat = windows.reshape(-1, len(weight))  # (.., widest * char_dim)
-            part = product(flat, weight).view(n_words, n_windows, -1)
+            part = matmul(flat, weight).view(n_words, n_windows, -1)
             inputs.append(flat)
             found.append(part)
             best.append(part.amax(1))
@@ -59,19 +59,19 @@ class ConvolveMax(torch.autograd.Function):
         n = len(saved) // 4
         inputs, found, best, groups = (saved[k * n : (k + 1) * n] for k in range(4))
         char_dim = embedding.shape[1]
-        # Many small things are added up here, which a shorter type would lose.
+        # Sum many small gradients in float32 at least: float16 would lose them.
         wide = torch.promote_types(embedding.dtype, torch.float32)
         d_weight = torch.zeros_like(weight, dtype=wide)
         d_embedding = torch.zeros_like(embedding, dtype=wide)
         d_tops = d_best.split([len(ids) for ids in groups])
         for flat, part, top, ids, d_top in zip(inputs, found, best, groups, d_tops):
             d_part = torch.eq(part, top[:, None], out=torch.empty_like(part))
-            # Windows that share the maximum share the gradient. As a rule they are the
-            # same characters, of the padding.
+            # Windows with the same maximum share its gradient. Usually these are
+            # windows of padding, with the same characters.
             d_part *= (d_top / d_part.sum(1))[:, None]
             d_flat = d_part.flatten(0, 1)
-            d_weight += product(flat.t(), d_flat)
-            d = product(d_flat, weight.t()).view(*part.shape[:2], -1)
+            d_weight += matmul(flat.t(), d_flat)
+            d = matmul(d_flat, weight.t()).view(*part.shape[:2], -1)
             d_chars = d.new_zeros(*ids.shape, char_dim, dtype=wide)
             for k in range(len(weight) // char_dim):
                 columns = slice(k * char_dim, (k + 1) * char_dim)

@@ -1,4 +1,4 @@
-"""A larger biLM out of a smaller one that has learned something."""
+"""Grow a trained biLM into a larger one."""
 
 from dataclasses import replace
 from typing import cast
@@ -13,18 +13,19 @@ from ..softmax import FullSoftmax
 
 
 def grow(bilm: BiLM, lstm: LSTMConfig) -> BiLM:
-    """A biLM with wider LSTMs that computes what the given one does: its layers are the
-    same in the places they had, and so are the probabilities of words. New units have
-    weights drawn anew, but nobody listens to them yet, which is for training to change.
+    """Make a biLM with wider LSTMs that computes the same as the given one: the old
+    columns of its layers and the probabilities of words do not change. New units get
+    random weights, but the weights from new to old units are zero until training
+    changes them.
 
-    lstm (LSTMConfig): The new sizes; only dim and projection_dim may differ, and be no
-        smaller.
-    RETURNS (BiLM): A new one.
+    lstm (LSTMConfig): The new sizes. Only dim and projection_dim may differ, and they
+        may not be smaller.
+    RETURNS (BiLM): A new model.
     """
     _check(bilm, lstm)
     config = replace(bilm.config, lstm=lstm)
     if config.encoder_projection != bilm.config.encoder_projection:
-        # Its features have the new size by chance: the projection stays.
+        # The features happen to have the new size: keep the projection all the same.
         encoder = cast(BytesConfig | WordsConfig, config.encoder)
         config = replace(config, encoder=replace(encoder, projection=True))
     grown = BiLM(config, lexicon=bilm.lexicon, vocab=bilm.vocab).to(bilm.weight)
@@ -41,7 +42,7 @@ def grow(bilm: BiLM, lstm: LSTMConfig) -> BiLM:
 
 
 def _copy_into(module: nn.Module, source: nn.Module) -> None:
-    """Weights of a module of the same kind, into the places they had."""
+    """Copy the weights of a smaller module of the same kind."""
     targets = module.state_dict()
     for name, weight in source.state_dict().items():
         targets[name][tuple(slice(n) for n in weight.shape)] = weight
@@ -50,7 +51,7 @@ def _copy_into(module: nn.Module, source: nn.Module) -> None:
 def _grow_layer(source: ProjectedLSTM, layer: ProjectedLSTM) -> None:
     n, m = source.dim, layer.dim
     old, new = source.projection_dim, layer.projection_dim
-    # Views by what is read, x or h, which have the same size, and by gate.
+    # Dimensions: input (x or h, of the same size), unit of the input, gate, unit.
     weight = layer.weight.view(2, new, 4, m)
     weight[..., :n] = 0.0
     weight[:, :old, :, :n] = source.weight.view(2, old, 4, n)

@@ -1,5 +1,6 @@
-"""A layer of one direction for training: what ProjectedLSTM computes, with a backward
-pass written by hand so that all products but the recurrent ones are large."""
+"""One LSTM layer of one direction, for training. Computes the same as ProjectedLSTM, with
+a hand-written backward pass in which all matrix products but the recurrent ones cover
+all steps at once."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +11,7 @@ from torch import Tensor
 from ..engines.kernels import PackedKernel, gate_scale
 from ..layers import ProjectedLSTM
 from ..state import LayerState
-from .matmul import pays, product, step_kernel
+from .matmul import matmul, step_kernel, use_onednn
 
 
 def run_layer(
@@ -28,8 +29,8 @@ def run_layer(
     """
     h, c = state
     clips = (layer.cell_clip, layer.proj_clip)
-    # Products are computed in the type of the inputs, which may be a shorter one than
-    # the weights', everything else in float32 at least.
+    # Matrix products are computed in the dtype of the inputs, which may be shorter than
+    # that of the weights, everything else in float32 at least.
     wide = torch.promote_types(x.dtype, torch.float32)
     out, last_h, last_c = LSTMFunction.apply(
         x,
@@ -114,7 +115,7 @@ class LSTMFunction(torch.autograd.Function):
             unproject = step_kernel(projection.t(), n_rows)
         d_gates = inputs.new_empty(n_steps, n_rows, 4 * dim)
         wide = gates[0].dtype
-        # Of all steps, what flows back in time to be added.
+        # Gradients of the outputs of all steps; those from later steps are added below.
         d_h = d_out.to(inputs.dtype, memory_format=torch.contiguous_format, copy=True)
         d_c = torch.zeros_like(cells[0])
         for t in range(n_steps - 1, -1, -1):
@@ -149,11 +150,11 @@ class LSTMFunction(torch.autograd.Function):
         flat = d_gates.view(-1, 4 * dim)
         d_x = None
         if ctx.needs_input_grad[0]:
-            d_x = product(flat, weight[:n_in].t()).view(n_steps, n_rows, n_in)
-        d_weight = product(inputs.flatten(0, 1).t(), flat)
+            d_x = matmul(flat, weight[:n_in].t()).view(n_steps, n_rows, n_in)
+        d_weight = matmul(inputs.flatten(0, 1).t(), flat)
         d_projection = None
         if projection is not None:
-            d_projection = product(d_h.flatten(0, 1).t(), hidden.flatten(0, 1)).t()
+            d_projection = matmul(d_h.flatten(0, 1).t(), hidden.flatten(0, 1)).t()
         d_bias = (flat.new_ones(1, len(flat)) @ flat)[0].to(wide)
         none = (None,) * 5
         return (d_x, d_weight, d_bias, d_projection, *none)
@@ -162,20 +163,24 @@ class LSTMFunction(torch.autograd.Function):
 def _gates(
     inputs: Tensor, weight: Tensor, bias: Tensor, n_in: int
 ) -> Callable[[int], Tensor]:
-    """RETURNS (Callable[[int], Tensor]): The sigmoids of a step's gates, of twice the
-    candidate's, (n_rows, 4 * dim), once the inputs of that step are complete."""
+    """Make a function that computes the gates of step t, once its inputs are complete.
+
+    inputs (Tensor): x and h of all steps, (n_steps, n_rows, n_in + proj).
+    RETURNS (Callable[[int], Tensor]): Maps t to sigmoid(i), sigmoid(2 * candidate),
+        sigmoid(f), sigmoid(o), (n_rows, 4 * dim).
+    """
     scale = gate_scale(bias)
-    if pays(inputs[0], weight):
+    if use_onednn(inputs[0], weight):
         kernel = PackedKernel(weight, bias, scale=scale, sigmoid=True)
         return lambda t: kernel(inputs[t])
     n_steps, n_rows, _ = inputs.shape
-    # The product with x does not wait for the state: one for all steps.
+    # The product with x does not depend on the state: compute it for all steps.
     x = inputs[:, :, :n_in].reshape(-1, n_in)
-    products = (x @ weight[:n_in]).view(n_steps, n_rows, -1)
+    from_x = (x @ weight[:n_in]).view(n_steps, n_rows, -1)
 
     def activate(t: int) -> Tensor:
-        total = products[t].addmm_(inputs[t, :, n_in:], weight[n_in:])
-        total = total.to(bias.dtype)  # apart: adding different types is slow
+        total = from_x[t].addmm_(inputs[t, :, n_in:], weight[n_in:])
+        total = total.to(bias.dtype)  # first: adding different dtypes is slow
         total += bias
         return total.mul_(scale).sigmoid_()
 
@@ -183,14 +188,14 @@ def _gates(
 
 
 def _to_tanh(y: Tensor) -> None:
-    """From sigmoid(2 x) to tanh(x), in place: torch's own tanh takes several times as
+    """Convert sigmoid(2 x) to tanh(x), in place. torch's own tanh takes several times as
     long as its sigmoid."""
     y.mul_(2).sub_(1)
 
 
 def _clip_backward(d: Tensor, y: Tensor, limit: float) -> Tensor:
-    """RETURNS (Tensor): d, and 0 where y was clipped."""
-    limit = float(torch.tensor(limit, dtype=y.dtype))  # as it was rounded then
+    """Set the gradient d to 0 where the output y was clipped."""
+    limit = float(torch.tensor(limit, dtype=y.dtype))  # rounded as y was
     return torch.ops.aten.hardtanh_backward(d, y, -limit, limit)
 
 

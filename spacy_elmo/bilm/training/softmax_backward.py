@@ -1,5 +1,6 @@
-"""Losses of the output layers together with their gradients. A loss of training has the
-gradient 1, so that both can be had in one go, without keeping or recomputing logits."""
+"""Compute the loss of a softmax together with its gradients. The gradient of the loss
+itself is always 1 in training, so that one pass computes both, and no logits need to be
+kept or recomputed."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,14 +9,14 @@ import torch
 from torch import Tensor
 
 from ..softmax import FullSoftmax, SampledSoftmax, Softmax
-from .matmul import product
+from .matmul import matmul
 
-CHUNK_LOGITS = 2**23  # 32 MB: enough for large products
+CHUNK_LOGITS = 2**23  # logits at a time: 32 MB, enough for fast products
 
 
 class RowGradient(NamedTuple):
-    """The gradient of a few rows of a large table: distinct rows (n,) and values
-    (n, ...)."""
+    """The gradient of a few rows of a large table: the distinct row numbers (n,) and
+    the gradient of each row (n, ...)."""
 
     rows: Tensor
     values: Tensor
@@ -26,8 +27,8 @@ Sample = tuple[Tensor, int]
 
 
 class HeadResult(NamedTuple):
-    """The summed loss of some targets, its gradient with respect to hidden (n, proj),
-    and with respect to the layer's weights, by their names."""
+    """The summed loss of the targets and its gradients: of the hidden states (n, proj)
+    and of the softmax's weights, by their names."""
 
     loss: Tensor
     d_hidden: Tensor
@@ -35,7 +36,7 @@ class HeadResult(NamedTuple):
 
 
 def draw_sample(head: Softmax, device: torch.device) -> Sample | None:
-    """RETURNS (Sample | None): What a sampled layer is to be trained against."""
+    """Draw the words that a sampled softmax is trained against; None for others."""
     if isinstance(head, SampledSoftmax):
         return head.draw(device)
     return None
@@ -48,9 +49,14 @@ def loss_and_gradients(
     sample: Sample | None,
     dtype: torch.dtype | None = None,
 ) -> HeadResult:
-    """hidden (Tensor): (n, proj). targets (Tensor): (n,).
-    dtype (torch.dtype | None): What a sampled layer computes its products in, if it
-        is not the type of hidden."""
+    """Compute the loss of the targets and its gradients.
+
+    hidden (Tensor): Hidden states, (n, proj).
+    targets (Tensor): The words to predict, (n,).
+    sample (Sample | None): What draw_sample returned.
+    dtype (torch.dtype | None): The dtype of a sampled softmax's matrix products; None
+        for the dtype of hidden.
+    """
     if sample is not None:
         assert isinstance(head, SampledSoftmax)
         return _sampled(head, hidden, targets, sample, dtype or hidden.dtype)
@@ -69,7 +75,8 @@ def loss_and_gradients(
 @torch.no_grad()
 def _full(head: FullSoftmax, hidden: Tensor, targets: Tensor) -> HeadResult:
     weight, bias = head.weight, head.bias
-    # Of weight and bias, turned: turning the hidden ones costs less than the logits.
+    # Gradients of weight and bias, transposed: transposing the hidden states is cheaper
+    # than transposing the logits.
     ones = hidden.new_ones(len(hidden), 1)
     inputs = torch.cat([hidden, ones], 1)
     d_weights = hidden.new_zeros(inputs.shape[1], head.n_words)
@@ -79,13 +86,13 @@ def _full(head: FullSoftmax, hidden: Tensor, targets: Tensor) -> HeadResult:
     for start in range(0, len(hidden), size):
         rows = slice(start, start + size)
         own = targets[rows, None]
-        logits = product(hidden[rows], weight.t(), bias)
+        logits = matmul(hidden[rows], weight.t(), bias)
         d_logits = torch.softmax(logits, 1)
         found = d_logits.gather(1, own)
         loss -= found.clamp_min(torch.finfo(found.dtype).tiny).log().sum()
         d_logits.scatter_(1, own, found - 1)
-        d_hidden[rows] = product(d_logits, weight)
-        d_weights += product(inputs[rows].t(), d_logits)
+        d_hidden[rows] = matmul(d_logits, weight)
+        d_weights += matmul(inputs[rows].t(), d_logits)
     gradients: dict[str, Gradient] = {
         "weight": d_weights[:-1].t().contiguous(),
         "bias": d_weights[-1],
@@ -108,11 +115,11 @@ def _sampled(
     own = own - head.log_expected_count(targets, n_tries)  # (n,)
     bias = bias - head.log_expected_count(words, n_tries)
     weight = weight.to(dtype)
-    others = product(hidden.to(dtype), weight.t()).to(hidden.dtype)  # (n, n_samples)
+    others = matmul(hidden.to(dtype), weight.t()).to(hidden.dtype)  # (n, n_samples)
     others += bias
     _forbid(others, words, targets)
     highest = torch.maximum(own, others.amax(1))
-    # Not yet divided by their sum: that is done to smaller things.
+    # Not divided by their sum yet: smaller tensors are divided instead.
     d_others = others.sub_(highest[:, None]).exp_()
     d_own = (own - highest).exp()
     total = d_others.sum(1) + d_own
@@ -120,13 +127,13 @@ def _sampled(
     d_own = d_own * share - 1
     d_others = d_others.to(dtype)
     d_hidden = torch.addcmul(
-        product(d_others, weight).to(hidden.dtype).mul_(share[:, None]),
+        matmul(d_others, weight).to(hidden.dtype).mul_(share[:, None]),
         d_own[:, None],
         own_weight,
     )
     shared = torch.cat([hidden, hidden.new_ones(len(hidden), 1)], 1) * share[:, None]
-    # The other way round: turning the small one costs less.
-    d_words = product(shared.to(dtype).t(), d_others).t().to(hidden.dtype)
+    # Compute the transpose: transposing the hidden states is cheaper.
+    d_words = matmul(shared.to(dtype).t(), d_others).t().to(hidden.dtype)
     parts = [
         RowGradient(words, d_words[:, :-1]),
         RowGradient(targets, d_own[:, None] * hidden),
@@ -141,7 +148,7 @@ def _sampled(
 
 
 def _forbid(logits: Tensor, words: Tensor, targets: Tensor) -> None:
-    """A sampled word that is the target itself does not count against it.
+    """Set the logit of a sampled word to -inf where that word is the target itself.
 
     logits (Tensor): (n, n_samples), changed in place.
     """
@@ -154,7 +161,7 @@ def _forbid(logits: Tensor, words: Tensor, targets: Tensor) -> None:
 
 
 def merge_rows(parts: Sequence[RowGradient]) -> RowGradient:
-    """Add up rows that may be the same."""
+    """Add up gradients that may have rows in common."""
     rows, places = torch.unique(
         torch.cat([part.rows for part in parts]), return_inverse=True
     )
@@ -164,7 +171,7 @@ def merge_rows(parts: Sequence[RowGradient]) -> RowGradient:
 
 
 def add_gradients(parts: list[Gradient]) -> Gradient:
-    """The sum of gradients of one weight."""
+    """Add up gradients of one weight."""
     if isinstance(parts[0], RowGradient):
         return merge_rows([part for part in parts if isinstance(part, RowGradient)])
     dense = [part for part in parts if isinstance(part, Tensor)]

@@ -1,4 +1,4 @@
-"""One step of training: both directions over a window of packed streams."""
+"""One training step: the gradients of both directions over a window of streams."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -23,14 +23,16 @@ from .softmax_backward import (
 
 
 class Window(NamedTuple):
-    """Some steps of some streams. Direction 0 reads forward; direction 1 reads each
-    sentence from its end.
+    """Some steps of several streams of text. Direction 0 reads forward; direction 1
+    reads each sentence from its end.
 
-    ids: The ids of distinct words, in groups of like length, (n_words, ...) in all.
-    tokens: Which of them each direction reads, (2, n_steps, n_rows).
-    targets: The words of the softmax each direction is to predict, of the same shape.
+    ids: The ids of distinct words, in groups of similar length, (n_words, ...) in all.
+    tokens: The word that each direction reads at each step, as a row of ids,
+        (2, n_steps, n_rows).
+    targets: The word of the softmax that each direction should predict, (2, n_steps,
+        n_rows).
     keep: 0 where a row forgets its state before a step, 1 elsewhere, (n_steps, n_rows,
-        1); None if states are carried on for ever.
+        1); None if states are never forgotten.
     """
 
     ids: Sequence[Tensor]
@@ -40,8 +42,9 @@ class Window(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What a window taught: the summed loss of each direction (2,), the gradient of
-    the mean loss for each weight by its name, and the states to go on from."""
+    """The result of a training step: the summed loss of each direction (2,), the
+    gradient of the mean loss for each weight by name, and the states for the next
+    window."""
 
     losses: Tensor
     gradients: dict[str, Gradient]
@@ -49,8 +52,9 @@ class Step(NamedTuple):
 
 
 class Dropout:
-    """Drops inputs of the LSTMs and of the softmax, with random numbers of its own for
-    each direction: they run at the same time, and must not depend on who is first."""
+    """Dropout for the inputs of the LSTMs and of the softmax. Each direction has its own
+    random generator: both run at the same time, and the result must not depend on which
+    one is faster."""
 
     def __init__(self, rate: float, seed: int, device: torch.device) -> None:
         self.rate = rate
@@ -79,11 +83,12 @@ def train_step(
 ) -> Step:
     """Compute the gradients of a window.
 
-    frozen (bool): Only the softmax is to learn.
-    dtype (torch.dtype | None): What the encoder and the LSTMs compute in, if it is
-        not the type of the weights.
-    loss_scale (float): What gradients are multiplied with on their way through the
-        LSTMs and the encoder, so that float16 can hold them.
+    state (State): The states that the previous window ended with.
+    frozen (bool): Compute only the gradients of the softmax.
+    dtype (torch.dtype | None): The dtype in which the encoder and the LSTMs compute;
+        None for that of the weights.
+    loss_scale (float): Factor of the gradients on their way through the LSTMs and the
+        encoder, so that float16 does not lose small ones. The result is divided by it.
     """
     assert bilm.softmax is not None
     n_targets = window.targets[0].numel()
@@ -135,17 +140,20 @@ def _direction(
     sample: Sample | None,
     loss_scale: float | None,
 ) -> _Direction:
-    """One direction from the vectors of words, (n_words, proj), to all gradients, or
-    to those of the softmax if loss_scale is None."""
+    """Run one direction, forward and backward.
+
+    vectors (Tensor): The vectors of distinct words, (n_words, proj).
+    loss_scale (float | None): None computes only the gradients of the softmax.
+    """
     frozen = loss_scale is None
     assert bilm.softmax is not None
     layers = bilm.directions[d]
     root = ("forward_layers", "backward_layers")[d]
     with torch.set_grad_enabled(not frozen):
-        # Gradients are taken here, per direction: torch would run all of them one
-        # after another in the thread that asks for them.
+        # Each direction computes its own gradients: one backward pass for both would
+        # run in a single thread.
         vectors = vectors.requires_grad_(not frozen)
-        # Going back, indexing would add up in any order; this does so in one.
+        # Unlike indexing, F.embedding adds up gradients in a fixed order.
         x = F.embedding(window.tokens[d], vectors)  # (n_steps, n_rows, proj)
         drop = partial(dropout, direction=d)
         top, last = run_direction(bilm, d, x, state, window.keep, dropout=drop)
@@ -155,7 +163,7 @@ def _direction(
         hidden.detach().to(bilm.dtype),
         window.targets[d].flatten(),
         sample,
-        # float16 would lose small shares.
+        # float16 would lose small probabilities.
         torch.bfloat16 if hidden.dtype == torch.bfloat16 else None,
     )
     grads: dict[str, Gradient] = {}

@@ -1,12 +1,13 @@
-"""How many threads torch has inside our workers and in everybody else's threads."""
+"""Thread counts of our workers and of all other threads; embed in threads and forks."""
 
+import multiprocessing
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
 import pytest
 import torch
+from helpers.vectors import difference
 
 from spacy_elmo.bilm.engines import cpu, threads
 
@@ -83,5 +84,25 @@ def test_embed_from_many_threads(
             found = [x[0] for x in pool.map(tiny.bilm.embed, calls)]
     finally:
         sys.setswitchinterval(interval)
-    for x, y in zip(found, expected * 4, strict=True):
-        np.testing.assert_allclose(x, y, rtol=0, atol=1e-6)
+    assert difference(found, expected * 4) <= 1e-6
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_embed_in_a_forked_process(published, sentences):
+    expected = published.embed(sentences * 4)[:20]
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+
+    def work():
+        published.clear_cache()
+        sender.send(published.embed(sentences * 4)[:20])
+
+    process = context.Process(target=work, daemon=True)
+    process.start()
+    try:
+        assert receiver.poll(30), "the forked process hangs"
+        assert difference(receiver.recv(), expected) <= 1e-5
+    finally:
+        process.kill()
+        process.join()

@@ -24,6 +24,7 @@ from spacy_elmo.bilm import (
     load_bilm,
 )
 from spacy_elmo.bilm.formats.sources import save_bilm
+from spacy_elmo.bilm.word_vectors import bilm_from_word_vectors
 
 SENTENCES = [["나는", "학교에", "b" * 60], ["A"], [], ["two", "words"]]
 VOCAB = ["<S>", "</S>", "<UNK>", "\u2028", "a b", "\u3000", "\x85", "나는", "the"]
@@ -255,7 +256,7 @@ def test_export_of_other_softmaxes(kind, tmp_path):
 
 
 def test_model_of_words_has_no_hdf5_form(tmp_path):
-    bilm = BiLM.from_word_vectors(["a", "b"], np.eye(2, dtype=np.float32))
+    bilm = bilm_from_word_vectors(["a", "b"], np.eye(2, dtype=np.float32))
     with pytest.raises(SourceError, match=r"^[^\n]*words[^\n]*bytes[^\n]*$"):
         save_bilm(bilm, tmp_path / "out", "hdf5")
     assert not (tmp_path / "out").exists()

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from spacy_elmo import load_bilm
 from spacy_elmo.bilm import BiLM, BiLMConfig, BytesConfig, LSTMConfig, SoftmaxConfig
-from spacy_elmo.bilm.formats.quantize import pack, unpack
+from spacy_elmo.bilm.formats.quantize import dequantize, quantize
 from spacy_elmo.cli import app
 
 SENTENCES = [["Snow", "fell", "on", "the", "bank", "."], ["눈이", "온다"]]
@@ -57,14 +57,14 @@ def test_a_second_storing_changes_nothing(bilm, tmp_path):
 def test_steps_of_int8_are_a_127th_of_a_column():
     torch.manual_seed(1)
     weight = torch.randn(40, 7) * torch.tensor([1e-3, 1, 10, 1, 0, 1, 100])
-    error = (unpack(pack({"w": weight}, "int8"))["w"] - weight).abs().amax(0)
+    error = (dequantize(quantize({"w": weight}, "int8"))["w"] - weight).abs().amax(0)
     assert (error <= weight.abs().amax(0) / 127 / 2 * 1.001).all()
 
 
 def test_int8_is_for_the_largest_matrices():
     tensors = {"large": torch.randn(40, 30), "half": torch.randn(20, 30)}
-    packed = pack({**tensors, "vector": torch.randn(9000)}, "int8")
-    kinds = {name: tensor.dtype for name, tensor in packed.items()}
+    stored = quantize({**tensors, "vector": torch.randn(9000)}, "int8")
+    kinds = {name: tensor.dtype for name, tensor in stored.items()}
     assert kinds.pop("large") == torch.int8
     assert kinds.pop("large.scales") == torch.float32
     assert kinds == {"half": torch.float16, "vector": torch.float16}

@@ -1,4 +1,4 @@
-"""The convolutions of training against those of CharCNN.convolve, by autograd."""
+"""The convolutions of training against autograd on CharCNN.convolve."""
 
 import pytest
 import torch
@@ -30,7 +30,7 @@ def outputs_and_gradients(encoder, groups):
 
 def check(encoder, groups, monkeypatch):
     found, gradients = outputs_and_gradients(encoder, groups)
-    monkeypatch.setattr(encoder.cnn, "_in_one", lambda groups: False)
+    monkeypatch.setattr(encoder.cnn, "merges_filters", lambda groups: False)
     expected, wanted = outputs_and_gradients(encoder, groups)
     torch.testing.assert_close(found, expected)
     torch.testing.assert_close(gradients, wanted)
@@ -39,34 +39,34 @@ def check(encoder, groups, monkeypatch):
 
 @pytest.mark.parametrize("activation", ["relu", "tanh"])
 @pytest.mark.parametrize("size", [1, 3, len(WORDS)])
-def test_it_is_what_autograd_makes_of_the_plain_one(monkeypatch, activation, size):
+def test_outputs_and_gradients_are_those_of_autograd(monkeypatch, activation, size):
     encoder = make_encoder(activation=activation)
     pieces = [WORDS[i : i + size] for i in range(0, len(WORDS), size)]
     groups = [encoder.encode(piece) for piece in pieces]
-    assert encoder.cnn._in_one(groups)
+    assert encoder.cnn.merges_filters(groups)
     check(encoder, groups, monkeypatch)
 
 
 @pytest.mark.parametrize("n", range(14, 26))
-def test_words_as_long_as_their_row(monkeypatch, n):
-    """A narrow filter sees their ends in places where a wide one sees nothing."""
+def test_words_that_fill_their_row(monkeypatch, n):
+    """A narrow filter has windows at their end where a wide one has none."""
     word = "".join(chr(ord("a") + k) for k in range(n))
     encoder = make_encoder()
     check(encoder, [encoder.encode([word, "short"])], monkeypatch)
 
 
-def test_all_rows_must_end_alike():
+def test_same_end_checks_every_row():
     ids = torch.tensor([[1, 2, 0, 0, 0], [3, 3, 3, 3, 3]])
     assert same_end(ids, 3) and not same_end(ids, 4)
     assert not same_end(torch.tensor([[1, 2, 0, 0, 0], [1, 2, 3, 0, 0]]), 3)
 
 
-def test_autocast_computes_in_a_short_type():
+def test_autocast_computes_in_a_shorter_dtype():
     encoder = make_encoder().float()
     groups = [encoder.encode(WORDS)]
     expected, wanted = outputs_and_gradients(encoder, groups)
     with torch.autocast("cpu", torch.bfloat16):
-        assert encoder.cnn._in_one(groups)
+        assert encoder.cnn.merges_filters(groups)
         found, gradients = outputs_and_gradients(encoder, groups)
     assert found.dtype == torch.bfloat16
     assert (found - expected).norm() < 0.02 * expected.norm()

@@ -1,5 +1,5 @@
-"""Inference on a CPU: the same function as the differentiable model, without a graph,
-on weights laid out for the purpose. Float32 is exact up to the order of sums."""
+"""Inference in float32 on a CPU. Computes the same function as the differentiable model
+up to the order of sums, without a graph and with the weights in a faster layout."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -13,23 +13,24 @@ from ..encoders import ByteEncoder, TokenEncoder
 from ..layers import CharCNN, Highway, ProjectedLSTM
 from ..stack import run_stack
 from ..state import State
-from ..training.matmul import product
+from ..training.matmul import matmul
 from .kernels import Kernel, fast_kernel, gate_scale, padded_rows
-from .one_sentence import SINGLE_STEPS, PairedLSTM
+from .one_sentence import STEPS_AT_A_TIME, BothDirectionsLSTM
 from .packing import Packing
 from .threads import side_by_side
 
-# Multiplications a step, below which two threads only wait for each other. A layer with
-# fewer weights is small: one sentence is run by both directions together.
+# Multiplications per step from which on two threads are faster than one. One sentence
+# with fewer goes through both directions at once (see one_sentence.py).
 PARALLEL_FROM = 2**22
-# Windows of characters that are one product. Of more, the maximum is taken on the way.
+# Up to this many windows of characters are multiplied at once. With more, the maximum
+# is updated position by position, which needs less memory.
 FEW_WINDOWS = 512
 
 
 class FastCNN:
-    """A character CNN with all filters in one product.
+    """A character CNN that applies the filters of all widths in one matrix product.
 
-    pack (bool): Whether to have the highways' weights packed, which is a copy.
+    pack (bool): Pack the weights of the highways, which needs a copy of them.
     """
 
     def __init__(self, cnn: CharCNN, *, pack: bool) -> None:
@@ -53,11 +54,11 @@ class FastCNN:
         widest = self.cnn.widest
         n_words, length = ids.shape
         if length == max_chars and widest > 1:
-            # Narrow filters have windows here where the widest has none.
+            # Words fill their rows: narrow filters have more windows than the widest.
             x = torch.cat([self.cnn.convolve(part) for part in ids.split(32)])
         else:
             x = self.cnn.activation(self.convolve(ids).add_(self.bias))
-        # Of few different numbers of rows, as the packed ones do it by themselves.
+        # Pad to one of a few row counts; packed kernels already do.
         x = F.pad(x, (0, 0, 0, padded_rows(n_words) - n_words))
         for highway in self.highways:
             transform, gate = highway(x).chunk(2, dim=1)
@@ -65,7 +66,10 @@ class FastCNN:
         return x[:n_words]
 
     def convolve(self, ids: Tensor) -> Tensor:
-        """RETURNS (Tensor): The maxima over all windows, (n_words, n_features)."""
+        """Compute the maximum of each filter over all windows.
+
+        RETURNS (Tensor): (n_words, n_features).
+        """
         widest = self.cnn.widest
         n_words, length = ids.shape
         chars = self.embedding[ids]  # (n_words, length, char_dim)
@@ -85,13 +89,14 @@ def _identity(x: Tensor) -> Tensor:
 
 
 def _unpacked(weight: Tensor, bias: Tensor) -> Kernel:
-    return partial(product, weight=weight, bias=bias)
+    return partial(matmul, weight=weight, bias=bias)
 
 
 class FastEncoder:
-    """Ids to word vectors; only a CNN over bytes has a way of its own.
+    """Maps ids to word vectors. A CNN over bytes has a fast path; other encoders are
+    used as they are.
 
-    small_lstms (bool): Whether computing words is most of the work.
+    small_lstms (bool): The LSTMs are small, so that encoding words is most of the work.
     """
 
     def __init__(self, encoder: TokenEncoder, *, small_lstms: bool) -> None:
@@ -111,7 +116,7 @@ class FastEncoder:
 
 
 class FastLSTM:
-    """One layer of one direction over a packed batch."""
+    """One layer of one direction, over a packed batch."""
 
     def __init__(self, layer: ProjectedLSTM) -> None:
         self.n_in = layer.n_in
@@ -134,22 +139,24 @@ class FastLSTM:
     make_kernel = staticmethod(fast_kernel)
 
     def run(self, x: Tensor, active: Sequence[int], h: Tensor, c: Tensor) -> Tensor:
-        """x (Tensor): Packed inputs, (n_tokens, n_in).
-        active (Sequence[int]): The number of rows at each step.
+        """Run the layer over a packed batch.
+
+        x (Tensor): Packed inputs, (n_tokens, n_in).
+        active (Sequence[int]): The number of active rows at each step.
         h, c (Tensor): The states (n_rows, proj) and (n_rows, dim), updated in place.
         RETURNS (Tensor): Packed outputs, (n_tokens, proj).
         """
         out = x.new_empty(len(x), h.shape[1])
-        # Room for [x ; h] of each step: one product does both halves.
+        # Room for [x ; h] of each step, so that one product computes both halves.
         joined = torch.cat([x, out], 1)
         start = 0
         for n in active:
             if n == 1:
-                rest = zip(
-                    x[start:].split(SINGLE_STEPS), out[start:].split(SINGLE_STEPS)
+                pieces = zip(
+                    x[start:].split(STEPS_AT_A_TIME), out[start:].split(STEPS_AT_A_TIME)
                 )
-                for some_x, some_out in rest:
-                    self.run_single(some_x, some_out, h[0], c[0])
+                for some_x, some_out in pieces:
+                    self.run_one_row(some_x, some_out, h[0], c[0])
                 break
             rows = joined[start : start + n]
             rows[:, self.n_in :] = h[:n]
@@ -159,7 +166,9 @@ class FastLSTM:
         return out
 
     def cell(self, gates: Tensor, c: Tensor) -> Tensor:
-        """gates (Tensor): sigmoid(i), sigmoid(2 * candidate), sigmoid(f), sigmoid(o),
+        """Update the cell.
+
+        gates (Tensor): sigmoid(i), sigmoid(2 * candidate), sigmoid(f), sigmoid(o),
             (n, 4 * dim).
         c (Tensor): (n, dim), updated in place.
         RETURNS (Tensor): o * tanh(c), (n, dim).
@@ -172,19 +181,23 @@ class FastLSTM:
 
     @property
     def down(self) -> Tensor | None:
-        """The projection as (proj, dim), whose rows are read faster one by one."""
+        """The transposed projection (proj, dim), faster to multiply with a vector."""
         if self._down is None and self.projection is not None:
             self._down = self.projection.t().contiguous()
         return self._down
 
-    def run_single(self, x: Tensor, out: Tensor, h: Tensor, c: Tensor) -> None:
-        """Steps of one sentence: x (n, n_in), out (n, proj), h (proj,), c (dim,).
+    def run_one_row(self, x: Tensor, out: Tensor, h: Tensor, c: Tensor) -> None:
+        """Run the layer over steps where a single row is active.
 
-        A step alone is bound by reading its weights, so the inputs' half of them is
-        read once for all steps; and at small sizes by the number of calls, so there
-        are as few as can be.
+        The time of a step with one row goes into loading its weights, so the half that
+        belongs to the inputs is multiplied once for all steps. In small layers it goes
+        into calling torch, so a step makes as few calls as possible.
+
+        x (Tensor): Inputs, (n, n_in).
+        out (Tensor): Where to write the outputs, (n, proj).
+        h, c (Tensor): The states (proj,) and (dim,), updated in place.
         """
-        gates = product(x, self.weight[: self.n_in], self.bias)  # (n, 4 * dim)
+        gates = matmul(x, self.weight[: self.n_in], self.bias)  # (n, 4 * dim)
         recurrent = self.weight[self.n_in :].t()
         down = self.down
         i, candidate = gates[:, : 2 * self.dim].split(self.dim, 1)
@@ -209,11 +222,11 @@ class FastLSTM:
         h.copy_(last)
 
 
-class Engine:
-    """Both directions on packed weights."""
+class CPUEngine:
+    """Runs both directions of a biLM over packed batches."""
 
     lstm_type = FastLSTM
-    can_pair = True
+    has_one_sentence_path = True
 
     def __init__(
         self,
@@ -228,13 +241,15 @@ class Engine:
             [self.lstm_type(layer) for layer in layers] for layers in directions
         ]
         self.skip_connections = skip_connections
-        self._paired: list[PairedLSTM] | None = None
+        self._one_sentence_layers: list[BothDirectionsLSTM] | None = None
 
     @property
-    def paired(self) -> list[PairedLSTM]:
-        if self._paired is None:
-            self._paired = [PairedLSTM(*pair) for pair in self.layers]
-        return self._paired
+    def one_sentence_layers(self) -> list[BothDirectionsLSTM]:
+        if self._one_sentence_layers is None:
+            self._one_sentence_layers = [
+                BothDirectionsLSTM(*pair) for pair in self.layers
+            ]
+        return self._one_sentence_layers
 
     def run(
         self, table: Tensor, index: Tensor, packing: Packing, state: State
@@ -242,15 +257,17 @@ class Engine:
         """Run a batch of sentences.
 
         table (Tensor): Word vectors, (n_words, proj).
-        index (Tensor): The row of each token, sentence after sentence, (n_tokens,).
-        packing (Packing): Their layout.
-        state (State): A row a sentence, in the packing's order; updated in place.
+        index (Tensor): The row of each token in the table, sentence after sentence,
+            (n_tokens,).
+        packing (Packing): The layout of the batch.
+        state (State): One row per sentence, in the packing's order; updated in place.
         RETURNS (Tensor): All layers, (n_tokens, n_layers + 1, 2 * proj), the tokens
             sentence after sentence.
         """
         size = packing.active[0] * self.directions[0][0].weight.numel()
-        if packing.active[0] == 1 and size < PARALLEL_FROM and self.can_pair:
-            return self.run_single(table, index, state)
+        one_small = packing.active[0] == 1 and size < PARALLEL_FROM
+        if one_small and self.has_one_sentence_path:
+            return self.run_one_sentence(table, index, state)
         proj = table.shape[1]
         n_layers = len(self.directions[0])
         out = table.new_empty(len(index), n_layers + 1, 2 * proj)
@@ -278,12 +295,12 @@ class Engine:
         side_by_side(tasks, parallel=size >= PARALLEL_FROM)
         return out
 
-    def run_single(self, table: Tensor, index: Tensor, state: State) -> Tensor:
-        """Run one sentence: as `run`, both directions together."""
+    def run_one_sentence(self, table: Tensor, index: Tensor, state: State) -> Tensor:
+        """Run one sentence through both directions at once; see `run`."""
         with torch.no_grad():
             x = table[torch.stack([index, index.flip(0)])]  # (2, n_tokens, proj)
             outputs = run_stack(
-                self.paired,
+                self.one_sentence_layers,
                 x,
                 zip(state.h[:, :, 0].unbind(1), state.c[:, :, 0].unbind(1)),
                 lambda layer, x, state: (layer.run(x, *state), state),
