@@ -1,4 +1,4 @@
-"""The biLM: torch only, knows nothing of spaCy or Thinc."""
+"""The biLM. Built on torch alone: imports neither spaCy nor Thinc."""
 
 from .config import (
     BiLMConfig,

@@ -1,5 +1,5 @@
-"""The token encoder of ELMoForManyLangs: an inventory of characters, read by a CNN or
-an LSTM, with a word embedding beside it."""
+"""The token encoder of ELMoForManyLangs: known characters through a CNN or an LSTM,
+concatenated with a word embedding."""
 
 from collections.abc import Sequence
 
@@ -17,13 +17,13 @@ from .errors import LexiconError
 from .layers import CharCNN
 
 BEGIN, END, UNKNOWN, PADDING = "<bos>", "<eos>", "<oov>", "<pad>"
-# The program that trained these models takes the two word boundaries for each other.
+# The program that trained these models swaps the two boundaries of a word.
 BEGIN_WORD, END_WORD = "<eow>", "<bow>"
 
 
 class CharEncoder(TokenEncoder):
-    """[word embedding ; character features], projected. Its boundaries are the plain
-    strings <bos> and <eos>, as in the program the weights come from."""
+    """Encodes words as [word embedding ; character features], projected. The boundaries
+    are the strings <bos> and <eos>, as in the original program."""
 
     def __init__(
         self, config: CharsConfig, output_dim: int, *, lexicon: Lexicon
@@ -31,7 +31,7 @@ class CharEncoder(TokenEncoder):
         for name in (BEGIN_WORD, END_WORD, UNKNOWN, PADDING, BEGIN, END):
             if name not in lexicon.characters:
                 raise LexiconError("characters", name)
-        chars = CharReader(config, n_rows(lexicon.characters))
+        chars = CharNetwork(config, n_rows(lexicon.characters))
         super().__init__(chars.n_features + config.word_dim, output_dim, True)
         self.chars = chars
         self.fixed_boundaries = config.reader == "cnn"
@@ -56,8 +56,8 @@ class CharEncoder(TokenEncoder):
         return list(_mixed_keys(words))
 
     def encode(self, keys: Sequence[Key]) -> Tensor:
-        """RETURNS (Tensor): (n_keys, 1 + width): the word's row, then what the reader
-        of characters wants."""
+        """Map keys to ids, (n_keys, 1 + width): the row of the word, then the ids of
+        its characters for the CNN or the LSTM."""
         if self.chars.cnn is not None:
             words = [self._cut(str(key)) for key in keys]
             chars = self._encode_for_cnn(words)
@@ -95,8 +95,8 @@ class CharEncoder(TokenEncoder):
         return self._pad(ids, [width] * len(ids), width)
 
     def _encode_for_lstm(self, keys: Sequence[Key]) -> np.ndarray:
-        """(n_keys, 2 + 2 * width): the two directions, the two words; the place beyond
-        a key's own length holds -1."""
+        """Map keys (see _mixed_keys) to ids, (n_keys, 2 + 2 * width): two directions
+        and the characters of the two words, filled up with -1."""
         lengths = [key[1] for key in keys]  # type: ignore[index]
         width = max(lengths, default=0)
         parts = [key[2:] for key in keys]  # type: ignore[index]
@@ -117,8 +117,8 @@ class CharEncoder(TokenEncoder):
         return out
 
 
-class CharReader(nn.Module):
-    """Character ids to features, by a CNN or by the last states of an LSTM."""
+class CharNetwork(nn.Module):
+    """Maps character ids to features: a CNN, or the last states of an LSTM."""
 
     def __init__(self, config: CharsConfig, n_rows: int) -> None:
         super().__init__()
@@ -146,11 +146,11 @@ class CharReader(nn.Module):
     def forward(self, ids: Tensor) -> Tensor:
         if self.cnn is not None:
             return self.cnn(ids)
-        # The layout is worked out on the host, where ids are: a copy only if they are
-        # not. Both words of a key have the key's length.
+        # Compute the layout on the host, where the ids usually are. Both words of a key
+        # have the key's length.
         directions, chars = ids[:, :2].cpu(), ids[:, 2:].cpu().chunk(2, 1)
         packing = Packing(range(len(ids)), (chars[0] >= 0).sum(1).tolist())
-        ranked = torch.tensor(packing.rows)  # the key at each place, longest first
+        ranked = torch.tensor(packing.rows)  # the keys, longest first
         places = ranked.argsort()
         halves = []
         for side in (0, 1):
@@ -166,12 +166,13 @@ class CharReader(nn.Module):
 
 
 def _mixed_keys(words: Sequence[str]) -> list[tuple]:
-    """Keys for the LSTM reader: (word, length, (direction, word), (direction, word)).
+    """Make keys for the LSTM: (word, length, (direction, word), (direction, word)).
 
-    The original program pads all words to the longest, runs the LSTM over the padding,
-    lays the last states of all words out direction by direction and cuts that row into
-    tokens, so that a token gets the states of two *other* words. That is reproduced:
-    for each sentence as if it came alone, as that program does with a batch size of 1.
+    The original program has a mistake that is part of its models: it pads all words to
+    the longest, runs the LSTM over the padding, concatenates the last states of all
+    words, first of one direction and then of the other, and reshapes that row into
+    tokens. So a token gets the states of two *other* words. This is reproduced for each
+    sentence alone, as that program does with a batch size of 1.
     """
     n = len(words)
     length = max(len(word) for word in words) + 2

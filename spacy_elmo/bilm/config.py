@@ -1,4 +1,4 @@
-"""The sizes of a biLM, checked when they are made, to and from JSON."""
+"""The config of a biLM: sizes that are checked on construction, to and from JSON."""
 
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar, TypeVar
@@ -34,7 +34,7 @@ def _check_clip(owner: Any, name: str) -> None:
 
 
 def _check_convolutions(owner: Any) -> None:
-    """Check the settings every character CNN has."""
+    """Check the values that every character CNN has."""
     _check_int(owner, "char_dim")
     _check_int(owner, "n_highway", minimum=0)
     _check_int(owner, "max_chars", minimum=3)
@@ -62,12 +62,14 @@ def _default_filters() -> list[list[int]]:
 
 @dataclass(frozen=True)
 class BytesConfig:
-    """A word as its UTF-8 bytes through a character CNN: published ELMo.
+    """Words as UTF-8 bytes, through a character CNN, as in published ELMo models.
 
-    n_rows is the number of character embeddings on file: 261, or 262 where row 0 is
-    the all-zero "no word" row. n_characters is what the options file says (261 or
-    262); it changes nothing and is only kept to be written back.
-    projection is None where it follows from the sizes (see BiLMConfig).
+    n_rows (int): The number of character embeddings on file: 261, or 262 where row 0
+        is an all-zero row for "no word".
+    n_characters (int): The number in the options file (261 or 262). It has no effect
+        and is only kept to be written back.
+    projection (bool | None): Whether the encoder ends in a projection; None if that
+        follows from the sizes (see BiLMConfig).
     """
 
     type: ClassVar[str] = "bytes"
@@ -92,8 +94,8 @@ class BytesConfig:
 
 @dataclass(frozen=True)
 class CharsConfig:
-    """A word as characters of a given inventory, read by a CNN or an LSTM, beside an
-    optional word embedding: ELMoForManyLangs. Always projected."""
+    """Words as known characters, through a CNN or an LSTM (reader), with an optional
+    word embedding, as in ELMoForManyLangs. Always ends in a projection."""
 
     type: ClassVar[str] = "chars"
     reader: str = "cnn"
@@ -112,9 +114,14 @@ class CharsConfig:
 
 @dataclass(frozen=True)
 class WordsConfig:
-    """A word as a row of a table, which may stay fixed in training.
-    projection is None where it follows from the sizes (see BiLMConfig). max_chars is
-    where words are cut before they are looked up, None for nowhere."""
+    """Words as rows of a table.
+
+    trainable (bool): Whether training changes the table.
+    projection (bool | None): Whether the encoder ends in a projection; None if that
+        follows from the sizes (see BiLMConfig).
+    max_chars (int | None): Cut words to this length before looking them up; None to
+        leave them whole.
+    """
 
     type: ClassVar[str] = "words"
     dim: int = 300
@@ -141,8 +148,12 @@ ENCODER_CONFIGS: dict[str, type[Any]] = {
 
 @dataclass(frozen=True)
 class LSTMConfig:
-    """The two stacks of LSTMs. forget_bias is added to the forget gate at run time.
-    projection: whether h is (o * tanh(c)) W_P; without it dim == projection_dim."""
+    """The two stacks of LSTMs.
+
+    forget_bias (float): Added to the forget gate when the model runs.
+    projection (bool): Whether h is (o * tanh(c)) W_P. Without a projection, dim must be
+        equal to projection_dim.
+    """
 
     dim: int = 1024
     projection_dim: int = 128
@@ -172,8 +183,12 @@ class LSTMConfig:
 
 @dataclass(frozen=True)
 class SoftmaxConfig:
-    """The output layer, shared by both directions. type: "full", "sampled" or
-    "adaptive"; n_samples counts for the sampled one, cutoffs for the adaptive one."""
+    """The output layer, shared by both directions.
+
+    type (str): "full", "sampled" or "adaptive".
+    n_samples (int): The number of words that a sampled softmax draws.
+    cutoffs (list[int] | None): Where the clusters of an adaptive softmax begin.
+    """
 
     n_words: int
     type: str = "full"
@@ -203,8 +218,11 @@ class SoftmaxConfig:
 
 @dataclass(frozen=True)
 class BiLMConfig:
-    """All that is needed to construct a biLM. training holds facts on how it was
-    trained (free form; kept and written back, never read by the model)."""
+    """Everything that is needed to construct a biLM.
+
+    training (dict[str, Any]): Facts about how it was trained, in any form. They are
+        loaded and saved with the model, which does not use them.
+    """
 
     encoder: EncoderConfig = field(default_factory=BytesConfig)
     lstm: LSTMConfig = field(default_factory=LSTMConfig)
@@ -222,8 +240,8 @@ class BiLMConfig:
 
     @property
     def encoder_projection(self) -> bool:
-        """Whether the token encoder ends in a linear projection: always for an
-        inventory of characters, otherwise where told or where sizes differ."""
+        """Whether the token encoder ends in a linear projection: always with a
+        CharsConfig, otherwise if configured or if the sizes differ."""
         if isinstance(self.encoder, CharsConfig):
             return True
         if self.encoder.projection is not None:
@@ -232,7 +250,7 @@ class BiLMConfig:
 
     @property
     def width(self) -> int:
-        """The width of a layer: both directions."""
+        """The width of a layer: both directions together."""
         return 2 * self.lstm.projection_dim
 
     def to_dict(self) -> dict[str, Any]:
@@ -242,10 +260,10 @@ class BiLMConfig:
 
     @classmethod
     def from_dict(cls, data: Any) -> "BiLMConfig":
-        """Read what to_dict gave.
+        """Make a config from the result of to_dict.
 
-        data (Any): parsed JSON; anything but a fitting object is a ValueError that
-            names the key.
+        data (Any): Parsed JSON. Raises a ValueError that names the key if anything is
+            missing, unknown or wrong.
         RETURNS (BiLMConfig): The config.
         """
         if not isinstance(data, dict):

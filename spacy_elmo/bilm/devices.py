@@ -1,4 +1,4 @@
-"""From the host to a device without waiting for it."""
+"""Copy data to a device without waiting for the device."""
 
 import numpy as np
 import torch
@@ -6,8 +6,8 @@ from torch import Tensor
 
 
 def to_device(values: np.ndarray | Tensor, device: torch.device | str) -> Tensor:
-    """RETURNS (Tensor): The values on a device. A GPU takes them in its turn: a plain
-    `.to(device)` would first wait until all it has been given to do is done."""
+    """Copy values to a device. A plain `.to(device)` would wait until a GPU has
+    finished all its queued work."""
     tensor = torch.as_tensor(values)
-    # Memory that is not pinned, as ours, has been read when this returns.
+    # Safe: memory that is not pinned, like ours, has been copied when this returns.
     return tensor.to(device, non_blocking=torch.device(device).type == "cuda")

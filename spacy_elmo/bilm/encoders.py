@@ -1,8 +1,8 @@
-"""Token encoders: from words to the vectors x_k that enter the LSTMs.
+"""Token encoders: map words to the vectors x_k that enter the LSTMs.
 
-The biLM asks three things of an encoder, so x_k may come from anywhere:
-`keys` (what of a sentence decides each token's vector: equal keys, equal vectors),
-`encode` (keys to integer ids, on the host) and `forward` (ids to vectors).
+An encoder works in three steps: `keys` maps the tokens of a sentence to keys (tokens
+with equal keys have equal vectors), `encode` maps keys to integer ids on the host, and
+`forward` maps ids to vectors.
 """
 
 from collections.abc import Hashable, Sequence
@@ -23,7 +23,7 @@ Key = Hashable
 
 
 class Boundary(Enum):
-    """The two pseudo words around a sentence. Not strings: no word can be one."""
+    """The begin and the end of a sentence. Not strings, so that no word equals them."""
 
     BEGIN = 256
     END = 257
@@ -31,15 +31,19 @@ class Boundary(Enum):
 
 @dataclass
 class Lexicon:
-    """The symbols an encoder has rows for. Byte models need none."""
+    """The characters and words that an encoder has rows for. Byte models need none."""
 
     characters: dict[str, int] = field(default_factory=dict)
     words: dict[str, int] = field(default_factory=dict)
 
 
 class TokenEncoder(nn.Module):
-    """What the biLM asks of its input. output_dim is the LSTMs' input size.
-    fixed_boundaries: whether all sentences have the same vectors at their ends."""
+    """Base class of token encoders.
+
+    output_dim (int): The size of the vectors.
+    fixed_boundaries (bool): Whether the boundaries of all sentences have the same
+        vectors.
+    """
 
     fixed_boundaries = True
 
@@ -49,36 +53,39 @@ class TokenEncoder(nn.Module):
         self.projection = Linear(n_features, output_dim) if projection else None
 
     def keys(self, sentence: Sequence[str]) -> list[Key]:
-        """RETURNS (list[Key]): A key for the begin of the sentence, each of its words,
-        and its end."""
+        """Return keys for the begin of the sentence, each of its words, and its end."""
         return [Boundary.BEGIN, *sentence, Boundary.END]
 
     def encode(self, keys: Sequence[Key]) -> Tensor:
-        """RETURNS (Tensor): Integer ids, a row a key. Rows may be wider or narrower
-        from call to call, the vectors do not depend on it."""
+        """Map keys to integer ids, one row per key. The width of the rows may differ
+        from call to call; the vectors do not depend on it."""
         raise NotImplementedError
 
     def forward(self, *groups: Tensor) -> Tensor:
-        """ids as `encode` gives them, on the host, in one piece or several, to vectors
-        (n_keys, output_dim) on the encoder's device."""
+        """Map ids to vectors.
+
+        groups (Tensor): Ids as `encode` returns them, on the host.
+        RETURNS (Tensor): (n_keys of all groups, output_dim), on the encoder's device.
+        """
         x = self.grouped_features(groups)
         return x if self.projection is None else self.projection(x)
 
     def grouped_features(self, groups: Sequence[Tensor]) -> Tensor:
-        """ids to what the projection reads, (n_keys, n_features)."""
+        """Map groups of ids to the inputs of the projection, (n_keys, n_features)."""
         return torch.cat([self.features(ids) for ids in groups])
 
     def features(self, ids: Tensor) -> Tensor:
-        """The same for one piece."""
+        """Map one group of ids to the inputs of the projection."""
         raise NotImplementedError
 
     def cost(self, key: Key) -> int:
-        """How long the key's row will be: keys of equal cost are encoded together."""
+        """Return the length of the key's row. Keys of similar cost are encoded
+        together."""
         return 1
 
 
 class ByteEncoder(TokenEncoder):
-    """Words as UTF-8 bytes through a character CNN; no word is unknown."""
+    """Encodes words as UTF-8 bytes, through a character CNN. No word is unknown."""
 
     BEGIN_WORD, END_WORD, PADDING = 258, 259, 260
 
@@ -94,7 +101,7 @@ class ByteEncoder(TokenEncoder):
             activation=config.activation,
         )
         self.max_chars = config.max_chars
-        # A table of 262 rows begins with the "no word" row, which nothing here uses.
+        # A table of 262 rows begins with a row for "no word", which is not used here.
         self.shift = config.n_rows - BYTE_ROWS
 
     def encode(self, keys: Sequence[Key]) -> Tensor:
@@ -115,8 +122,8 @@ class ByteEncoder(TokenEncoder):
 
     def _bytes(self, key: Key) -> bytes:
         if isinstance(key, Boundary):
-            return b"\0"  # one place, which the boundary's own id will take
-        # Lone surrogates have no UTF-8 form; published models were trained without.
+            return b"\0"  # a placeholder for the id of the boundary
+        # Lone surrogates have no UTF-8 form; published models ignore them as well.
         return str(key).encode("utf-8", "ignore")[: self.max_chars - 2]
 
     def grouped_features(self, groups: Sequence[Tensor]) -> Tensor:
@@ -127,15 +134,15 @@ class ByteEncoder(TokenEncoder):
 
 
 def row_width(lengths: np.ndarray, widest: int, max_chars: int) -> int:
-    """How many of max_chars positions suffice. The maximum over positions covers the
-    padding, but windows wholly inside the padding are all equal: one is enough."""
+    """Compute how many of max_chars positions are needed. The CNN takes the maximum
+    over all windows, and windows that contain only padding are equal: one is enough."""
     longest = int(lengths.max(initial=1)) + 2
     return min(max_chars, longest + widest)
 
 
 class WordEncoder(TokenEncoder):
-    """Words as rows of a table. The lexicon has rows for the begin and end of sentences
-    and for unknown words, under our names or under those of ELMoForManyLangs."""
+    """Encodes words as rows of a table. The lexicon has rows for the begin and end of
+    sentences and for unknown words, under our names or those of ELMoForManyLangs."""
 
     SPECIAL = ("<S>", "</S>", "<UNK>")
     MANYLANGS = ("<bos>", "<eos>", "<oov>")
@@ -179,7 +186,7 @@ class WordEncoder(TokenEncoder):
 
 
 def n_rows(symbols: dict[str, int]) -> int:
-    """The number of rows a table for these symbols has."""
+    """Return the number of rows that a table for these symbols has."""
     return max(symbols.values(), default=-1) + 1
 
 
@@ -190,7 +197,7 @@ def make_encoder(
     projection: bool,
     lexicon: Lexicon | None,
 ) -> TokenEncoder:
-    """RETURNS (TokenEncoder): The encoder that the config describes, untrained."""
+    """Make the encoder that the config describes, with uninitialized weights."""
     if isinstance(config, BytesConfig):
         return ByteEncoder(config, output_dim, projection=projection)
     if lexicon is None:

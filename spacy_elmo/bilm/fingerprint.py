@@ -1,4 +1,4 @@
-"""A name for weights."""
+"""Fingerprint the weights of a biLM."""
 
 import json
 from hashlib import blake2b
@@ -7,8 +7,8 @@ from .model import BiLM
 
 
 def fingerprint(bilm: BiLM) -> str:
-    """RETURNS (str): Differs for different weights and symbols; the same ones have the
-    same wherever they are."""
+    """Fingerprint a model. Models with equal configs, symbols and weights have equal
+    fingerprints, on any device and in any process."""
     digest = blake2b(json.dumps(bilm.config.to_dict(), sort_keys=True).encode())
     digest.update(json.dumps(vars(bilm.lexicon), sort_keys=True).encode())
     for name, weight in bilm.state_dict().items():

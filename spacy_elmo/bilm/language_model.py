@@ -1,4 +1,4 @@
-"""The biLM as a language model: how likely words are where they stand."""
+"""Use a biLM as a language model: probabilities of words in their contexts."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ BATCH_TOKENS = 2048
 
 
 def get_head(bilm: "BiLM") -> tuple[Any, list[str]]:
-    """RETURNS: The softmax and its words, or one sentence."""
+    """Return the softmax and its words. Raise ValueError if the model has none."""
     if bilm.softmax is None or bilm.vocab is None:
         raise ValueError(
             "this biLM has no softmax with a vocabulary, so it gives no probabilities; "
@@ -31,6 +31,7 @@ def get_head(bilm: "BiLM") -> tuple[Any, list[str]]:
 def predict_word(
     bilm: "BiLM", sentence: Sequence[str], position: int, n: int
 ) -> list[tuple[str, float]]:
+    """Predict the word at a position; see BiLM.predict."""
     head, vocab = get_head(bilm)
     if not 0 <= position < len(sentence):
         raise ValueError(
@@ -41,7 +42,7 @@ def predict_word(
         raise ValueError(f"n is {n}; expected a number of words")
     top = bilm(bilm.prepare([sentence])).layers[-1, 0]  # boundaries included
     width = bilm.config.lstm.projection_dim
-    # What comes before the word says what follows, and the other way round.
+    # The forward state of the word before, the backward state of the word after.
     sides = torch.stack([top[position, :width], top[position + 2, width:]])
     scores = head.all_log_probs(sides).sum(0)
     for word in (BEGIN, END, UNKNOWN):
@@ -53,9 +54,11 @@ def predict_word(
 
 @torch.no_grad()
 def surprisal(bilm: "BiLM", sentences: Sequence[Sequence[str]]) -> list[np.ndarray]:
+    """Compute the surprisal of each word; see BiLM.surprisal."""
     head, vocab = get_head(bilm)
     numbers = {word: number for number, word in enumerate(vocab)}
-    numbers[BEGIN] = numbers[END] = numbers[UNKNOWN]  # as words of a text
+    # In a text, the names of the boundaries are unknown words.
+    numbers[BEGIN] = numbers[END] = numbers[UNKNOWN]
     out = [np.zeros((len(words), 2), dtype=np.float32) for words in sentences]
     width = bilm.config.lstm.projection_dim
     for packing in plan([len(words) for words in sentences], BATCH_TOKENS):

@@ -1,8 +1,8 @@
-"""The differentiable parts of a biLM: linear maps, character CNN, projected LSTM.
+"""The differentiable layers of a biLM: linear map, character CNN, projected LSTM.
 
-Weights have the shape they have on file, (in, out), so that reading and writing the
-exchange format never has to turn or round anything. Constructors leave them as they
-come; `reset_parameters` draws them, for models that are not loaded.
+Weights have the shape (in, out) that they have in HDF5 files, so that loading and
+saving these never transposes anything. Constructors leave weights uninitialized, to be loaded;
+`reset_parameters` draws random ones.
 """
 
 import math
@@ -22,7 +22,7 @@ def _new(*shape: int) -> nn.Parameter:
 
 
 class Linear(nn.Module):
-    """x W + b with W of shape (n_in, n_out)."""
+    """Computes x W + b with W of shape (n_in, n_out)."""
 
     def __init__(self, n_in: int, n_out: int) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class Linear(nn.Module):
 
 
 class Highway(Linear):
-    """y = g * relu(x Wt + bt) + (1 - g) * x with g = sigmoid(x Wc + bc).
+    """Computes y = g * relu(x Wt + bt) + (1 - g) * x with g = sigmoid(x Wc + bc).
     The weight is [Wt | Wc], of shape (n, 2n)."""
 
     def __init__(self, n: int) -> None:
@@ -46,17 +46,19 @@ class Highway(Linear):
 
     def reset_parameters(self) -> None:
         super().reset_parameters()
-        nn.init.constant_(self.bias[len(self.weight) :], -2.0)  # at first, mostly x
+        nn.init.constant_(
+            self.bias[len(self.weight) :], -2.0
+        )  # y is close to x at first
 
     def forward(self, x: Tensor) -> Tensor:
         transform, gate = super().forward(x).chunk(2, dim=1)
-        x = x.to(gate.dtype)  # another one under autocast
+        x = x.to(gate.dtype)  # they differ under autocast
         return torch.lerp(x, F.relu(transform), torch.sigmoid(gate))
 
 
 class CharCNN(nn.Module):
-    """Character ids (n_words, length) to features (n_words, n_filters): embedding,
-    convolutions, the maximum over positions, activation, highways."""
+    """Maps character ids (n_words, length) to features (n_words, n_filters): embedding,
+    convolutions, maximum over positions, activation, highways."""
 
     def __init__(
         self,
@@ -89,7 +91,12 @@ class CharCNN(nn.Module):
             nn.init.zeros_(bias)
 
     def forward(self, *groups: Tensor) -> Tensor:
-        """groups (Tensor): The ids, in one piece or in several of different length."""
+        """Compute the features of words.
+
+        groups (Tensor): Character ids, (n_words, length) each. The groups may differ in
+            length.
+        RETURNS (Tensor): (n_words of all groups, n_filters).
+        """
         if self.merges_filters(groups):
             embedding, *weights = self._to_autocast(self.embedding, *self.weights)
             found = convolve_max(embedding, weights, groups)
@@ -119,6 +126,8 @@ class CharCNN(nn.Module):
         return [weight.to(torch.get_autocast_dtype("cpu")) for weight in weights]
 
     def convolve(self, ids: Tensor) -> Tensor:
+        """Compute the activations of all filters, (n_words, n_features), one width
+        after another."""
         n_words, length = ids.shape
         ids = to_device(ids, self.embedding.device)
         chars = F.embedding(ids, self.embedding)  # (n_words, length, char_dim)
@@ -135,8 +144,9 @@ class CharCNN(nn.Module):
 
 
 class ProjectedLSTM(nn.Module):
-    """One layer of one direction. The gates of weight (n_in + proj, 4 * dim) and bias
-    stand in the order input, candidate, forget, output."""
+    """One LSTM layer of one direction, with a projection of its outputs. The gates in
+    weight (n_in + proj, 4 * dim) and bias have the order input, candidate, forget,
+    output."""
 
     def __init__(
         self,
@@ -154,7 +164,7 @@ class ProjectedLSTM(nn.Module):
         self.dim = dim
         self.projection_dim = projection_dim
         self.cell_clip = cell_clip
-        # Without a projection the original cell does not clip h either.
+        # Like the original program, do not clip h if there is no projection.
         self.proj_clip = proj_clip if projection else None
         self.forget_bias = forget_bias
         self.weight = _new(n_in + projection_dim, 4 * dim)
@@ -173,18 +183,18 @@ class ProjectedLSTM(nn.Module):
         """Run over a batch of sequences.
 
         x (Tensor): Inputs, (batch, time, n_in).
-        active (Tensor | None): True where a row has a token, (batch, time); None
-            where all have. Elsewhere the state stays as it is.
+        active (Tensor | None): True where a row has a token, (batch, time). Elsewhere
+            the state does not change. None if no row is padded.
         state (tuple[Tensor, Tensor]): h (batch, proj) and c (batch, dim) to start from.
         RETURNS (tuple): The outputs (batch, time, proj) and the last state of each row.
         """
         h, c = state
-        # The product with the inputs does not wait for the state: one GEMM for all.
-        hoisted = x @ self.weight[: self.n_in] + self.bias  # (batch, time, 4 * dim)
+        # The product with x does not depend on the state: compute it for all steps.
+        from_x = x @ self.weight[: self.n_in] + self.bias  # (batch, time, 4 * dim)
         recurrent = self.weight[self.n_in :]
         outputs: list[Tensor] = []
         for t in range(x.shape[1]):
-            new_h, new_c = self.step(hoisted[:, t] + h @ recurrent, c)
+            new_h, new_c = self.step(from_x[:, t] + h @ recurrent, c)
             outputs.append(new_h)
             if active is None:
                 h, c = new_h, new_c
@@ -194,8 +204,12 @@ class ProjectedLSTM(nn.Module):
         return torch.stack(outputs, 1), (h, c)
 
     def step(self, gates: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
-        """gates (batch, 4 * dim) before their nonlinearities and c (batch, dim) to the
-        next h (batch, proj) and c."""
+        """Compute one step.
+
+        gates (Tensor): The gates before their nonlinearities, (batch, 4 * dim).
+        c (Tensor): The cell, (batch, dim).
+        RETURNS (tuple[Tensor, Tensor]): The next h (batch, proj) and c (batch, dim).
+        """
         i, candidate, f, o = gates.chunk(4, dim=1)
         c = torch.sigmoid(i) * torch.tanh(candidate) + c * torch.sigmoid(
             f + self.forget_bias

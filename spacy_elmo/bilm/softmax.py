@@ -1,9 +1,10 @@
-"""Output layers of the language model, one for both directions.
+"""Output layers of the language model, shared by both directions.
 
-Each gives `loss(hidden, targets)`, the summed negative log likelihood to train on (an
-estimate, where the layer samples), and `log_probs(hidden, targets)`, the exact natural
-logarithm of each target's probability. hidden is (n, proj), targets (n,), on the device
-or on the host: the adaptive layer reads them on the host, and would wait for a GPU."""
+Each has `loss(hidden, targets)`, the summed negative log likelihood to train on (an
+estimate if the layer samples), and `log_probs(hidden, targets)`, the exact natural
+logarithm of each target's probability. hidden is (n, proj). targets is (n,), on the
+device or on the host; the adaptive layer needs them on the host, and copying them from
+a GPU would mean to wait for it."""
 
 import math
 from collections.abc import Iterator
@@ -18,13 +19,14 @@ from torch.utils.checkpoint import checkpoint
 from .config import SoftmaxConfig
 from .devices import to_device
 
-MAX_LOGITS = 2**24  # logits held at a time: 64 MB
+MAX_LOGITS = 2**24  # logits in memory at a time: 64 MB
 WORDS_AT_A_TIME = 2**16
 
 
 class FullSoftmax(nn.Module):
-    """One row of weights a word. Logits exist for a chunk of rows and words at a time,
-    forward and backward, so that a vocabulary of a million words fits."""
+    """A softmax with one row of weights per word. Logits are computed for a chunk of
+    rows and words at a time, forward and backward, so that a vocabulary of a million
+    words fits into memory."""
 
     def __init__(self, config: SoftmaxConfig, projection_dim: int) -> None:
         super().__init__()
@@ -43,19 +45,19 @@ class FullSoftmax(nn.Module):
         return self._own(hidden, targets) - self.log_total(hidden)
 
     def all_log_probs(self, hidden: Tensor) -> Tensor:
-        """RETURNS (Tensor): Of every word, (n, n_words)."""
+        """Compute the log probabilities of all words, (n, n_words)."""
         return F.log_softmax(torch.addmm(self.bias, hidden, self.weight.t()), 1)
 
     def _own(self, hidden: Tensor, targets: Tensor) -> Tensor:
-        """The logits of the targets, (n,)."""
+        """Compute the logits of the targets, (n,)."""
         targets = to_device(targets, hidden.device)
         return (hidden * self.weight[targets]).sum(1) + self.bias[targets]
 
     def log_total(self, hidden: Tensor) -> Tensor:
-        """The logarithm of the sum of all words' exponentials, (n,)."""
+        """Compute the logarithm of the sum of exp(logit) over all words, (n,)."""
         totals: list[Tensor] = []
         for rows, words in self._chunks(len(hidden)):
-            # Kept for the backward pass: the chunk's sums, not its logits.
+            # The backward pass recomputes the logits of a chunk, to save memory.
             part = checkpoint(
                 log_sum_exp,
                 hidden[rows],
@@ -82,10 +84,10 @@ def log_sum_exp(hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 class SampledSoftmax(FullSoftmax):
-    """Trained against a sample of words drawn without replacement from a log-uniform
-    distribution over ranks (words sorted by falling frequency). Logits are corrected by
-    the words' expected counts in the sample, and a sampled word that is the target
-    itself does not count against it."""
+    """A softmax that is trained against a sample of words, drawn without replacement
+    from a log-uniform distribution over ranks (words are sorted by falling frequency).
+    Logits are corrected by the expected counts of the words in the sample. A sampled
+    word that is the target itself is left out."""
 
     def __init__(self, config: SoftmaxConfig, projection_dim: int) -> None:
         super().__init__(config, projection_dim)
@@ -103,13 +105,16 @@ class SampledSoftmax(FullSoftmax):
         return -F.log_softmax(logits, 1)[:, 0].sum()
 
     def draw(self, device: torch.device | str | None = None) -> tuple[Tensor, int]:
-        """RETURNS (tuple[Tensor, int]): Distinct words, (n_samples,), and how many
-        draws they took."""
+        """Draw a sample.
+
+        RETURNS (tuple[Tensor, int]): Distinct words, (n_samples,), and the number of
+            draws that were needed to find them.
+        """
         found = torch.empty(0, dtype=torch.int64)
         n_tries = 0
         size = self.n_samples
         while True:
-            # The inverse of the distribution function at a uniform number.
+            # Apply the inverse of the distribution function to uniform numbers.
             ranks = torch.exp(
                 torch.rand(size, dtype=torch.float64) * math.log(self.n_words + 1)
             )
@@ -125,7 +130,7 @@ class SampledSoftmax(FullSoftmax):
             n_tries += size
 
     def log_expected_count(self, words: Tensor, n_tries: int) -> Tensor:
-        """The logarithm of the chance that a word is in a sample of n_tries draws."""
+        """Compute the log probability that a word is in a sample of n_tries draws."""
         ranks = words.double()
         p = torch.log1p(1 / (ranks + 1)) / math.log(self.n_words + 1)
         count = -torch.expm1(n_tries * torch.log1p(-p))
@@ -133,7 +138,7 @@ class SampledSoftmax(FullSoftmax):
 
 
 def _first_places(values: Tensor) -> Tensor:
-    """Where each distinct value stands first, in rising order."""
+    """Return the position of the first occurrence of each value, in rising order."""
     distinct, inverse = torch.unique(values, return_inverse=True)
     places = torch.arange(len(values))
     first = torch.full((len(distinct),), len(values), dtype=torch.int64)
@@ -142,8 +147,9 @@ def _first_places(values: Tensor) -> Tensor:
 
 
 class AdaptiveSoftmax(nn.Module):
-    """Rare words in clusters with smaller vectors (Grave et al. 2017); torch's own, but
-    for the forward pass, which asks the device in which cluster each target is."""
+    """A softmax with rare words in clusters with smaller vectors (Grave et al. 2017).
+    Uses torch's module, but not its forward pass, which waits for the device to know
+    the cluster of each target."""
 
     def __init__(self, config: SoftmaxConfig, projection_dim: int) -> None:
         super().__init__()
@@ -153,7 +159,7 @@ class AdaptiveSoftmax(nn.Module):
             projection_dim,
             config.n_words,
             cutoffs,
-            # A bit less than the root: no cluster may be rounded down to width 0.
+            # A bit less than the root, so that no cluster is rounded down to width 0.
             div_value=min(4.0, 0.999 * projection_dim ** (1 / len(cutoffs))),
         )
 
@@ -171,7 +177,7 @@ class AdaptiveSoftmax(nn.Module):
             )
         cutoffs = self.softmax.cutoffs[:-1]
         cluster = np.searchsorted(cutoffs, words, side="right")  # 0 is the head
-        # The head has a place for each of its words and one for each other cluster.
+        # The head has an output for each of its words and one for each other cluster.
         place = np.where(cluster, cutoffs[0] + cluster - 1, words)
         out = _log_probs(self.softmax.head(hidden), place)
         for number, (start, tail) in enumerate(zip(cutoffs, self.softmax.tail), 1):
@@ -183,19 +189,19 @@ class AdaptiveSoftmax(nn.Module):
         return out
 
     def all_log_probs(self, hidden: Tensor) -> Tensor:
-        """RETURNS (Tensor): Of every word, (n, n_words)."""
+        """Compute the log probabilities of all words, (n, n_words)."""
         return self.softmax.log_prob(hidden)
 
 
 def _log_probs(logits: Tensor, words: np.ndarray) -> Tensor:
-    """The logarithm of the probability of one word a row, (n,)."""
+    """Compute the log probability of one word per row, (n,)."""
     index = to_device(words, logits.device)[:, None]
     return F.log_softmax(logits, 1).gather(1, index)[:, 0]
 
 
 def default_cutoffs(n_words: int) -> list[int]:
-    """A tenth and half of the vocabulary, but at most the 20,000 and 200,000 most
-    frequent words."""
+    """Choose the cutoffs of an adaptive softmax: a tenth and half of the vocabulary, at
+    most 20,000 and 200,000 words."""
     if n_words < 3:
         raise ValueError(f"an adaptive softmax needs 3 words or more, found {n_words}")
     first = max(1, min(20_000, n_words // 10))
@@ -212,6 +218,5 @@ SOFTMAXES = {
 
 
 def make_softmax(config: SoftmaxConfig, projection_dim: int) -> Any:
-    """RETURNS (Softmax): The output layer that the config describes; its
-    reset_parameters draws weights."""
+    """Make the output layer that the config describes, with uninitialized weights."""
     return SOFTMAXES[config.type](config, projection_dim)

@@ -1,6 +1,6 @@
-"""One LSTM layer of one direction, for training. Computes the same as ProjectedLSTM, with
-a hand-written backward pass in which all matrix products but the recurrent ones cover
-all steps at once."""
+"""One LSTM layer of one direction, for training. Computes the same as ProjectedLSTM,
+with a hand-written backward pass in which all matrix products but the recurrent ones
+cover all steps at once."""
 
 from collections.abc import Callable
 from typing import Any
@@ -188,8 +188,8 @@ def _gates(
 
 
 def _to_tanh(y: Tensor) -> None:
-    """Convert sigmoid(2 x) to tanh(x), in place. torch's own tanh takes several times as
-    long as its sigmoid."""
+    """Convert sigmoid(2 x) to tanh(x), in place. torch's own tanh takes several times
+    as long as its sigmoid."""
     y.mul_(2).sub_(1)
 
 

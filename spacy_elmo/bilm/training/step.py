@@ -52,9 +52,9 @@ class Step(NamedTuple):
 
 
 class Dropout:
-    """Dropout for the inputs of the LSTMs and of the softmax. Each direction has its own
-    random generator: both run at the same time, and the result must not depend on which
-    one is faster."""
+    """Dropout for the inputs of the LSTMs and of the softmax. Each direction has its
+    own random generator: both run at the same time, and the result must not depend on
+    which one is faster."""
 
     def __init__(self, rate: float, seed: int, device: torch.device) -> None:
         self.rate = rate
