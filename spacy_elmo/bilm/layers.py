@@ -1,8 +1,8 @@
 """The differentiable layers of a biLM: linear map, character CNN, projected LSTM.
 
 Weights have the shape (in, out) that they have in HDF5 files, so that loading and
-saving these never transposes anything. Constructors leave weights uninitialized, to be loaded;
-`reset_parameters` draws random ones.
+saving these never transposes anything. Constructors leave weights uninitialized, to be
+loaded; `reset_parameters` draws random ones.
 """
 
 import math
