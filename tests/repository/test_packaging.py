@@ -1,7 +1,6 @@
 """The metadata in pyproject.toml agree with the code and the other files."""
 
 import ast
-import importlib.metadata
 import re
 import sys
 from collections import defaultdict
@@ -18,6 +17,8 @@ import spacy_elmo
 PROJECT = load_pyproject()["project"]
 PACKAGE = ROOT / "spacy_elmo"
 CONFIGS = PACKAGE / "configs"
+# Distributions whose module has another name.
+DISTRIBUTIONS = {"mecab": "python-mecab-ko", "vl_convert": "vl-convert-python"}
 CC_BY_SA = "https://creativecommons.org/licenses/by-sa/4.0/"
 
 
@@ -37,30 +38,26 @@ def declared_names():
     return {Requirement(line).name.lower() for group in groups for line in group}
 
 
-def test_every_import_of_the_package_is_declared():
+def imported_distributions():
+    """Map the distributions that the package needs to the files that import them."""
     files = defaultdict(set)
     for path in PACKAGE.rglob("*.py"):
-        for module in imported_modules(path):
-            files[module].add(path.relative_to(ROOT).as_posix())
-    third_party = files.keys() - sys.stdlib_module_names - {"spacy_elmo"}
-    assert {"spacy", "thinc", "torch"} <= third_party
-    distributions = importlib.metadata.packages_distributions()
+        for module in imported_modules(path) - sys.stdlib_module_names - {"spacy_elmo"}:
+            files[DISTRIBUTIONS.get(module, module)].add(path.relative_to(ROOT))
+    return files
+
+
+def test_every_import_of_the_package_is_declared():
+    files = imported_distributions()
+    assert {"spacy", "thinc", "torch"} <= files.keys()
     declared = declared_names()
-    for module in third_party:
-        names = {name.lower() for name in distributions.get(module, [module])}
-        assert names & declared, f"{module}, imported by {sorted(files[module])}"
+    missing = {name: paths for name, paths in files.items() if name not in declared}
+    assert missing == {}
 
 
 def test_every_dependency_is_imported_by_the_package():
-    distributions = importlib.metadata.packages_distributions()
-    imported = {
-        name.lower()
-        for path in PACKAGE.rglob("*.py")
-        for module in imported_modules(path)
-        for name in distributions.get(module, [module])
-    }
     required = {Requirement(line).name for line in PROJECT["dependencies"]}
-    assert required <= imported
+    assert required <= imported_distributions().keys()
 
 
 def test_tested_torch_is_pinned_and_the_lower_bound_admits_it():
