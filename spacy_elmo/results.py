@@ -35,14 +35,17 @@ METRICS = {
     r"dep_las": "Dependency LAS",
     r"ents_f": "Entity F-score",
     r"cats_macro_f": "Category F-score",
-    r"spans_.+_f": "Span F-score",
+    r"spans_(.+)_f": "Span F-score",  # a key of doc.spans
 }
 
 
 def metric_label(name: str) -> str:
     """Return the label of a score, or its name if it is none of METRICS."""
-    labels = (text for form, text in METRICS.items() if re.fullmatch(form, name))
-    return next(labels, name)
+    for pattern, label in METRICS.items():
+        match = re.fullmatch(pattern, name)
+        if match is not None:
+            return " ".join([label, *(f"({key})" for key in match.groups())])
+    return name
 
 
 class Form(BaseModel):
@@ -249,13 +252,19 @@ class LayerAccuracy(Form):
 
 
 class MeanAccuracy(LayerAccuracy):
-    """majority (float): The mean share of the most frequent sense."""
+    """Means over words.
+
+    majority (float): The mean share of the most frequent sense.
+    """
 
     majority: float
 
 
 class SenseLayer(LayerAccuracy):
-    """points (list[list[float]]): The occurrences on a plane, (n_occurrences, 2)."""
+    """A map of the occurrences.
+
+    points (list[list[float]]): Coordinates, (n_occurrences, 2).
+    """
 
     points: list[Annotated[list[float], Field(min_length=2, max_length=2)]]
 

@@ -106,8 +106,11 @@ def _average(
 def _compare(
     scores: Mapping[str, Score], baseline: Sequence[Mapping[str, float]]
 ) -> dict[str, float | None]:
-    """baseline (Sequence[Mapping[str, float]]): The baseline's scores for each seed;
-    empty if there is no baseline to compare with."""
+    """Compute the error reduction of each score.
+
+    baseline (Sequence[Mapping[str, float]]): The baseline's scores for each seed; empty
+        if there is no baseline to compare with.
+    """
     return {
         metric: reduce_errors(
             score.mean, statistics.fmean(found[metric] for found in baseline)

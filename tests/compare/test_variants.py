@@ -67,19 +67,19 @@ def test_whole_cnn_is_the_baselines(task, data):
         },
     )
     runs = Comparison(pair, Options(seeds=[0]), Path("x"), print).runs
-    found = {run.variant.name: cnns(run.config["components"]) for run in runs}
+    found = {run.variant.name: find_cnns(run.config["components"]) for run in runs}
     (theirs,) = found["baseline"]
     for name in found.keys() & {"output", "whole"}:
         assert found[name] == [theirs] * len(pair.task.split(", "))
-    assert found["both"] == found["mix-1"] == cnns(pair.elmo["components"])
+    assert found["both"] == found["mix-1"] == find_cnns(pair.elmo["components"])
     # The variant is for configs that leave something out beside ELMo.
     assert ("whole" in found) == any(cnn != theirs for cnn in found["both"])
     assert ("whole" in found) == (task in ("ner", "parsing"))
 
 
-def cnns(section):
-    """RETURNS (list[tuple[dict, dict]]): The embed and encode layers of a section."""
+def find_cnns(section):
+    """List the embed and encode layers of a section."""
     if "embed" in section:
         return [(section["embed"], section["encode"])]
     inner = [value for value in section.values() if isinstance(value, dict)]
-    return [found for value in inner for found in cnns(value)]
+    return [found for value in inner for found in find_cnns(value)]

@@ -38,8 +38,6 @@ def curve_chart(
     log (bool): Whether the y-axis is logarithmic.
     zero (bool): Whether the y-axis begins at zero.
     """
-    few = len(rows) <= MAX_POINTS_DRAWN
-    look = encode_series(names, points=few)
     axis: Spec = {"title": None, "format": format}
     scale: Spec = {"zero": zero, "nice": True}
     if log:
@@ -47,28 +45,11 @@ def curve_chart(
         low, high = 0.95 * min(values), 1.05 * max(values)
         scale = {"type": "log", "domain": [low, high], "nice": False}
         axis["values"] = round_numbers(low, high)
-    drawn = {
-        "y": {
-            "field": "value",
-            "type": "quantitative",
-            "scale": scale,
-            "axis": axis,
-        },
-        "color": look["color"],
-    }
-    fold = [{"fold": list(names), "as": ["series", "value"]}]
-    layers: list[Spec] = [
-        {
-            "transform": fold,
-            "mark": {"type": "line", "strokeWidth": 2},
-            "encoding": {**drawn, "strokeDash": look["strokeDash"]},
-        }
+    y = {"field": "value", "type": "quantitative", "scale": scale, "axis": axis}
+    layers = [
+        *_curve_layers(names, y, points=len(rows) <= MAX_POINTS_DRAWN),
+        _tooltip_bands(rows, names, along),
     ]
-    if few:
-        points = {"type": "point", "filled": True, "size": 60, "opacity": 1}
-        encoding = {**drawn, "shape": look["shape"]}
-        layers.append({"transform": fold, "mark": points, "encoding": encoding})
-    layers.append(_tooltip_bands(rows, names, along))
     labels = json.dumps(along.options)
     x = {
         "field": "x",
@@ -89,6 +70,32 @@ def curve_chart(
         transform=transform,
         encoding={"x": x},
     )
+
+
+def _curve_layers(names: Sequence[str], y: Spec, *, points: bool) -> list[Spec]:
+    """Draw the curves.
+
+    points (bool): Whether to draw points on them.
+    """
+    look = encode_series(names, points=points)
+    fold = [{"fold": list(names), "as": ["series", "value"]}]
+    encoding = {"y": y, "color": look["color"]}
+    layers: list[Spec] = [
+        {
+            "transform": fold,
+            "mark": {"type": "line", "strokeWidth": 2},
+            "encoding": {**encoding, "strokeDash": look["strokeDash"]},
+        }
+    ]
+    if points:
+        layers.append(
+            {
+                "transform": fold,
+                "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
+                "encoding": {**encoding, "shape": look["shape"]},
+            }
+        )
+    return layers
 
 
 def round_numbers(low: float, high: float) -> list[float]:

@@ -15,7 +15,10 @@ MEAN = "mean ± standard deviation"
 
 
 def make_comparison_group(found: ResultFile[ComparisonResult], index: int) -> Group:
-    """index (int): The index of the file, which keeps the choices of files apart."""
+    """Make the figures and tables of a comparison.
+
+    index (int): The index of the file, which keeps the choices of files apart.
+    """
     data = found.data
     options = {metric: metric_label(metric) for metric in data.metrics}
     metric = Choice("Score", f"metric{index}", options, data.metrics[0])
@@ -42,7 +45,7 @@ def comparison_table(data: ComparisonResult, *, test: bool = False) -> Table:
     test (bool): Whether to show the scores on the test data.
     """
     columns = ["variant", *map(metric_label, data.metrics)]
-    speed = any(variant.words_per_second for variant in data.full)
+    has_speed = any(variant.words_per_second for variant in data.full)
     rows: list[list[Cell]] = []
     for variant in data.full:
         row: list[Cell] = [variant.title]
@@ -52,8 +55,8 @@ def comparison_table(data: ComparisonResult, *, test: bool = False) -> Table:
         for metric in data.metrics:
             score = format_score(scores.get(metric))
             row.append(TwoLines(score, format_reduction(reductions.get(metric))))
-        rows.append(row + [format_number(variant.words_per_second)] * speed)
-    columns += ["words per second"] * speed
+        rows.append(row + [format_number(variant.words_per_second)] * has_speed)
+    columns += ["words per second"] * has_speed
     return Table(columns, rows, len(columns) - 1)
 
 
@@ -157,25 +160,25 @@ def _mix_figure(variant: VariantResult) -> Figure:
     layers = [f"layer {layer}" for layer in range(n_layers)]
     for row, mix in enumerate(variant.mixes):
         ends = [0.0, *accumulate(mix.s)]
-        for layer, share in enumerate(mix.s):
+        for layer, weight in enumerate(mix.s):
             rows.append(
                 {
                     "row": row,
                     "label": mix.task,
                     "right": f"γ {mix.gamma:.2f}",
                     "series": layers[layer],
-                    "value": round_finite(share),
-                    "text": f"{share:.2f}",
+                    "value": round_finite(weight),
+                    "text": f"{weight:.2f}",
                     "start": round_finite(ends[layer]),
                     "end": round_finite(ends[layer + 1]),
                     "rest": layer > 0,
                 }
             )
-        shares = [f"{share:.3f}" for share in mix.s]
-        shares += [MISSING] * (n_layers - len(shares))
-        cells.append([mix.task, *shares, f"{mix.gamma:.3f}"])
+        weights = [f"{weight:.3f}" for weight in mix.s]
+        weights += [MISSING] * (n_layers - len(weights))
+        cells.append([mix.task, *weights, f"{mix.gamma:.3f}"])
     parts = [
-        f"{mix.task} " + ", ".join(f"{share:.2f}" for share in mix.s)
+        f"{mix.task} " + ", ".join(f"{weight:.2f}" for weight in mix.s)
         for mix in variant.mixes
     ]
     return Figure(

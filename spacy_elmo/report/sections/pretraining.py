@@ -18,7 +18,10 @@ RowT = TypeVar("RowT", StepRow, EvaluationRow)
 
 
 def make_pretraining_group(found: ResultFile[PretrainingLog], index: int) -> Group:
-    """index (int): The index of the log, which keeps the choices of logs apart."""
+    """Make the figures of a pretraining.
+
+    index (int): The index of the log, which keeps the choices of logs apart.
+    """
     log = found.data
     options = {"words": "words", "minutes": "minutes"}
     along = Choice("Progress in", f"along{index}", options, "words")
@@ -133,8 +136,10 @@ def _make_row(part: Sequence[RowT], values: dict[str, float]) -> dict[str, Any]:
 
 
 def _make_table(rows: Rows, names: list[str], digits: int | None) -> Table:
-    """digits (int | None): The number of decimals; None for as many as a number
-    needs."""
+    """Make a table of the same data.
+
+    digits (int | None): The number of decimals; None for as many as a number needs.
+    """
 
     def show(value: float | None) -> str:
         if digits is None and value is not None:

@@ -28,7 +28,10 @@ class WordMap(NamedTuple):
 
 
 def make_senses_group(found: ResultFile[Senses], index: int) -> Group:
-    """index (int): The index of the file, which keeps the choices of files apart."""
+    """Make the figures and tables of a file of senses.
+
+    index (int): The index of the file, which keeps the choices of files apart.
+    """
     data = found.data
     options = {str(layer): layer_label(layer) for layer in data.layers}
     best = str(find_best_sense_layer(data))
