@@ -25,6 +25,7 @@ PAGES = [
     for pattern in ("*.md", "assets/*.md", "benchmarks/*.md", "docs/*.md")
     for path in ROOT.glob(pattern)
 ]
+PACKAGE = ROOT / "spacy_elmo"
 # Both READMEs must have equally many of these in each section: headings, list items,
 # table rows, questions.
 PARTS = [r"^#+ ", r"^- ", r"^\|", r"^\*\*"]
@@ -78,6 +79,21 @@ def test_files_exist(path):
         assert list((ROOT / "configs").glob(name)), name
     for name in re.findall(r"`((?:spacy_elmo|assets|examples|benchmarks)/.*?)`", prose):
         assert (ROOT / name).exists(), name
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/architecture.md"])
+def test_modules_named_for_contributors_exist(name):
+    names = re.findall(r"\b[a-z_]+/[a-z_0-9/]+\.py\b", (ROOT / name).read_text("utf8"))
+    assert names
+    for module in names:
+        assert any((folder / module).exists() for folder in (PACKAGE, ROOT)), module
+
+
+def test_architecture_has_a_line_for_each_folder():
+    rows = [row[1] for row in read_rows(ROOT / "docs" / "architecture.md")]
+    named = {name for row in rows for name in re.findall(r"`([\w/]+)/`", row)}
+    folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert folders and folders <= named
 
 
 @both
