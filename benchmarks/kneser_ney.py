@@ -14,10 +14,10 @@ import numpy as np
 
 from spacy_elmo.bilm.formats.small_files import read_vocab
 from spacy_elmo.pretrain.corpus import Corpus
-from spacy_elmo.pretrain.perplexity import Perplexity, output_numbers
+from spacy_elmo.pretrain.perplexity import Perplexity
 from spacy_elmo.pretrain.pretrain_config import VocabConfig
-from spacy_elmo.pretrain.vocab import choose_words
-from spacy_elmo.pretrain.windows import turn_sentences
+from spacy_elmo.pretrain.vocab import choose_words, softmax_numbers
+from spacy_elmo.pretrain.windows import reverse_sentences
 
 BITS = 21  # of a word in a packed n-gram: three of them fit into an int64
 WORD = 2**BITS - 1
@@ -156,7 +156,7 @@ def discounts(counts: np.ndarray) -> np.ndarray:
 
 def measure(corpus: Corpus, vocab: Sequence[str]) -> Perplexity:
     """The perplexities of both directions on the text held out."""
-    outputs, boundaries, unknown = output_numbers(corpus.words, vocab)
+    outputs, boundaries, unknown = softmax_numbers(corpus.words, vocab)
     # A word that looks like a boundary is a word nevertheless.
     outputs[np.isin(outputs, boundaries)] = unknown
     numbers = outputs + 1
@@ -165,7 +165,7 @@ def measure(corpus: Corpus, vocab: Sequence[str]) -> Perplexity:
     # One of the two boundaries never follows anything.
     forward, backward = (
         perplexity(numbers[turn(train)], numbers[turn(dev)], len(vocab) - 1)
-        for turn in (np.asarray, turn_sentences)
+        for turn in (np.asarray, reverse_sentences)
     )
     n_unknown = int((outputs[dev[dev != 0]] == unknown).sum())
     return Perplexity(forward, backward, corpus.dev.n_words, n_unknown)

@@ -22,8 +22,8 @@ from pretraining_parts import format_parts, measure_parts
 from pretraining_systems import SETTINGS, Apart, Ours, Setting, make_trainer, timed
 
 from spacy_elmo.pretrain.corpus import Corpus, build_corpus
+from spacy_elmo.pretrain.initial_bilm import make_bilm
 from spacy_elmo.pretrain.pretrain_config import load_config
-from spacy_elmo.pretrain.vocab import make_bilm
 from spacy_elmo.text.tokenizers import Tokenization
 
 WARM_UP = 2  # steps

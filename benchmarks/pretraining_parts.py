@@ -13,13 +13,13 @@ from spacy_elmo.bilm.training import step as training
 from spacy_elmo.bilm.training.lstm_backward import LSTMFunction
 from spacy_elmo.pretrain import trainer
 from spacy_elmo.pretrain.optimizers import Adagrad
-from spacy_elmo.pretrain.windows import Epochs, Feeder
+from spacy_elmo.pretrain.windows import Epochs, WindowEncoder
 
 DIRECTIONS = "both directions"
 # One after another: what is timed under which name.
 PARTS: list[tuple[Any, str, str]] = [
     (Epochs, "window", "reading and feeding"),
-    (Feeder, "feed", "reading and feeding"),
+    (WindowEncoder, "encode", "reading and feeding"),
     (training, "_encode", "encoder forward"),
     (training, "side_by_side", DIRECTIONS),
     (training, "_encoder_gradients", "encoder backward"),

@@ -16,7 +16,6 @@ from random_models import SIZES, cnn_flops, lstm_flops
 
 from spacy_elmo.bilm import BiLM, SoftmaxConfig
 from spacy_elmo.pretrain.corpus import Corpus
-from spacy_elmo.pretrain.perplexity import output_numbers
 from spacy_elmo.pretrain.pretrain_config import (
     OptimizerConfig,
     Paths,
@@ -26,8 +25,8 @@ from spacy_elmo.pretrain.pretrain_config import (
 )
 from spacy_elmo.pretrain.ranks import Ranks
 from spacy_elmo.pretrain.trainer import Trainer
-from spacy_elmo.pretrain.vocab import choose_words
-from spacy_elmo.pretrain.windows import Epochs, Numbers
+from spacy_elmo.pretrain.vocab import choose_words, softmax_numbers
+from spacy_elmo.pretrain.windows import Epochs, WordNumbers
 
 SETTLE = 0.3  # seconds before a timed call: the threads of the last system go to sleep
 OPTIMIZER = OptimizerConfig(name="adagrad", learn_rate=0.2, initial_accumulator=1.0)
@@ -86,13 +85,13 @@ class OneWindow(Epochs):
     each sentence: simpler, and with fewer distinct words. But what it carries from
     window to window then is not what stands after the text that it goes on with."""
 
-    def window(self, epoch: int, number: int) -> Numbers:
+    def window(self, epoch: int, number: int) -> WordNumbers:
         (inputs, _), (targets, _) = super().window(epoch, number)
         before = np.zeros_like(inputs[:1])
         if number:
             before = super().window(epoch, number - 1).inputs[0, -1:]
         previous = np.concatenate([before, inputs[:-1]])
-        return Numbers(
+        return WordNumbers(
             np.stack([inputs, inputs[::-1]]), np.stack([targets, previous[::-1]])
         )
 
@@ -180,7 +179,7 @@ class Plain:
             dropout=training.dropout,
         )
         vocab = make_vocab(corpus, setting.n_words)
-        outputs, boundaries, _ = output_numbers(corpus.words, vocab)
+        outputs, boundaries, _ = softmax_numbers(corpus.words, vocab)
         longest = options["char_cnn"]["max_characters_per_token"]
         self.training = PlainTraining(
             model,

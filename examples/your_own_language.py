@@ -19,8 +19,8 @@ import spacy
 from spacy.tokens import Doc, Token
 
 from spacy_elmo.pretrain.pretrain_config import load_config
-from spacy_elmo.pretrain.run import pretrain
-from spacy_elmo.text.sentences import read_sentences
+from spacy_elmo.pretrain.pretraining import pretrain
+from spacy_elmo.text.sentences import load_sentences
 from spacy_elmo.text.tokenizers import Tokenization
 
 CONFIG = Path(__file__).parents[1] / "configs" / "pretrain_small.cfg"
@@ -48,7 +48,7 @@ def main() -> None:
     nlp = spacy.load(args.output / "pipeline")
     print(f'Saved the pipeline: spacy.load("{args.output / "pipeline"}")')
 
-    sentences = islice(read_sentences([args.text], tokenization), args.sentences)
+    sentences = islice(load_sentences([args.text], tokenization), args.sentences)
     docs = list(nlp.pipe(Doc(nlp.vocab, words=words) for words in sentences))
     tokens = [token for doc in docs for token in doc]
     counts = Counter(token.text for token in tokens if token.is_alpha)

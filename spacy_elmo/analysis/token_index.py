@@ -11,7 +11,7 @@ import srsly
 from ..bilm import BiLM
 from ..bilm.fingerprint import fingerprint
 from ..fingerprints import fingerprint_files
-from ..text.sentences import read_sentences
+from ..text.sentences import load_sentences
 from ..text.text_files import find_files, kind_of
 from ..text.tokenizers import Tokenization
 from .layer_vectors import (
@@ -135,7 +135,7 @@ def _write(
     numbers: dict[str, int] = {}
     tokens = []  # of each sentence
     names = layer_names(bilm)
-    sentences = read_sentences([text], tokenization)
+    sentences = load_sentences([text], tokenization)
     with LayerWriter(folder, names) as writer:
         for words, layers in embed_stream(bilm, sentences, list, tell):
             writer.add(unit(with_mix(layers)))

@@ -25,22 +25,25 @@ def embed_cli(
     from tqdm import tqdm
 
     from ..bilm.errors import SourceError
-    from ..embedding.embed_file import check_target, dump
-    from ..pretrain.corpus import tell_troubles
-    from ..text.sentences import read_sentences
+    from ..embedding.embed_file import check_target, embed_file
+    from ..text.problems import Problems, say_problems
+    from ..text.sentences import load_sentences
     from .common_options import get_tokenization, load_on_device
 
-    troubles: Counter[str] = Counter()
+    problems: Problems = Counter()
     try:
         check_target(out)
         bilm = load_on_device(source, gpu_id)
         tokenization = get_tokenization(bilm, lang, tokenizer, tokenized)
-        sentences = read_sentences([text], tokenization, troubles)
+        sentences = load_sentences([text], tokenization, problems)
         with tqdm(unit=" sentences", disable=None, leave=False) as bar:
-            n_sentences = dump(
-                bilm, sentences, out, tell=lambda n_done: bar.update(n_done - bar.n)
+            n_sentences = embed_file(
+                bilm,
+                sentences,
+                out,
+                on_progress=lambda n_done: bar.update(n_done - bar.n),
             )
     except (SourceError, ValueError, OSError) as error:
         msg.fail(str(error), exits=1)
-    tell_troubles(troubles, msg.warn)
+    say_problems(problems, msg.warn)
     msg.good(f"Wrote the vectors of {n_sentences:,} sentences to {out}")

@@ -25,15 +25,15 @@ def evaluate_cli(
     predictions a direction, the boundary included.
     """
     from ..bilm.errors import SourceError
-    from ..pretrain.measure import measure
+    from ..pretrain.text_perplexity import measure_text
     from ..results import Perplexity, write_result
     from .common_options import get_tokenization, load_on_device
 
     try:
         bilm = load_on_device(source, gpu_id)
         tokenization = get_tokenization(bilm, lang, tokenizer, tokenized)
-        result = measure(
-            bilm, texts, tokenization, carry=stream, n_process=n_process, tell=msg.warn
+        result = measure_text(
+            bilm, texts, tokenization, carry=stream, n_process=n_process, say=msg.warn
         )
     except (SourceError, ValueError, OSError) as error:
         msg.fail(f"{error}", exits=1)

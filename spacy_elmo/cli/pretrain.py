@@ -30,8 +30,8 @@ def pretrain_cli(
 
     from ..bilm.errors import SourceError
     from ..pretrain.pretrain_config import load_config
+    from ..pretrain.pretraining import pretrain
     from ..pretrain.ranks import choose_gpu
-    from ..pretrain.run import pretrain
     from .common_options import get_device
 
     try:

@@ -1,1 +1,1 @@
-"""Writes the vectors of a text to a file."""
+"""Write the vectors of a text to a file."""

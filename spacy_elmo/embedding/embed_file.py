@@ -1,4 +1,4 @@
-"""Vectors of a text on disk, a part at a time, so that an interrupted run goes on."""
+"""Write the vectors of a text to a file, part by part, to survive interruptions."""
 
 import shutil
 from collections.abc import Callable, Iterable, Iterator
@@ -21,22 +21,23 @@ FORMATS = {".hdf5": "hdf5", ".h5": "hdf5", ".parquet": "parquet"}
 Sentences = list[list[str]]
 
 
-def dump(
+def embed_file(
     bilm: BiLM,
     sentences: Iterable[list[str]],
     path: Path,
     *,
-    tell: Callable[[int], None] = lambda n: None,
+    on_progress: Callable[[int], None] = lambda n: None,
 ) -> int:
-    """Write all layers of all sentences.
+    """Write all layers of all sentences to a file.
 
-    sentences (Iterable[list[str]]): Parts that an interrupted run with the same biLM
-        and the same sentences has left are used.
-    path (Path): A .hdf5 file (bilm-tf's layout: a data set for each sentence, named by
-        its number, (n_layers + 1, n_tokens, width)) or a .parquet file (a row for each
-        token). Until it is finished, parts of it are in a folder beside it.
-    tell (Callable[[int], None]): Told how many sentences are done.
-    RETURNS (int): How many sentences there are.
+    bilm (BiLM): The biLM.
+    sentences (Iterable[list[str]]): The words of each sentence. Parts that an
+        interrupted run with the same biLM and sentences has written are used.
+    path (Path): A .hdf5 file (in bilm-tf's layout: a data set for each sentence, named
+        by its number, (n_layers + 1, n_tokens, width)) or a .parquet file (a row for
+        each token). Until it is finished, its parts are in a folder beside it.
+    on_progress (Callable[[int], None]): Called with the number of sentences done.
+    RETURNS (int): The number of sentences.
     """
     check_target(path)
     write, merge = WRITERS[FORMATS[path.suffix]]
@@ -45,8 +46,9 @@ def dump(
     weights = f"{fingerprint(bilm)} {bilm.precision}"
     parts: list[Path] = []
     n_done = 0
-    for number, part in enumerate(_parts(sentences)):
-        # Named by all it depends on: of another biLM or text there may be parts too.
+    for number, part in enumerate(_divide(sentences)):
+        # A name with the fingerprint of biLM and text, since the folder may hold parts
+        # of another run.
         key = fingerprint_data([weights, n_done, part])[:16]
         target = folder / f"{number:08}-{key}{path.suffix}"
         if not target.exists():
@@ -56,7 +58,7 @@ def dump(
             write_atomically(target, _writer(write, part, layers, n_done))
         parts.append(target)
         n_done += len(part)
-        tell(n_done)
+        on_progress(n_done)
     if parts:
         write_atomically(path, lambda target: merge(parts, target))
     shutil.rmtree(folder)
@@ -66,18 +68,20 @@ def dump(
 
 
 def check_target(path: Path) -> None:
-    """One sentence if this file could not be written, before hours are spent on it."""
+    """Raise ValueError if this file cannot be written. To be called first, since
+    embedding may take hours."""
     if path.suffix not in FORMATS:
         raise ValueError(
-            f"{path}: found the ending '{path.suffix}'; expected one of "
+            f"{path}: found the suffix '{path.suffix}'; expected one of "
             + ", ".join(FORMATS)
         )
     if path.is_dir():
         raise ValueError(f"{path}: found a folder; expected the name of a file")
-    _need(*NEEDED[FORMATS[path.suffix]])
+    _require(*NEEDED[FORMATS[path.suffix]])
 
 
-def _parts(sentences: Iterable[list[str]]) -> Iterator[Sentences]:
+def _divide(sentences: Iterable[list[str]]) -> Iterator[Sentences]:
+    """Divide sentences into parts."""
     stream = iter(sentences)
     while True:
         part = list(islice(stream, PART))
@@ -89,6 +93,10 @@ def _parts(sentences: Iterable[list[str]]) -> Iterator[Sentences]:
 def _writer(
     write: Callable[..., None], part: Sentences, layers: list[np.ndarray], first: int
 ) -> Callable[[Path], None]:
+    """Return a function that writes a part to a path.
+
+    first (int): The number of its first sentence.
+    """
     return lambda target: write(target, part, layers, first)
 
 
@@ -139,7 +147,8 @@ def _merge_parquet(parts: list[Path], path: Path) -> None:
             writer.write_table(parquet.read_table(part))
 
 
-def _need(module: str, extra: str) -> None:
+def _require(module: str, extra: str) -> None:
+    """Raise ValueError if a module is not installed."""
     try:
         import_module(module)
     except ImportError:

@@ -17,7 +17,7 @@ import numpy as np
 from spacy.attrs import IS_SPACE, ORTH, SENT_START
 from spacy.tokens import Doc
 
-from ..text.sentence_starts import find_starts
+from ..text.sentence_starts import find_sentence_starts
 from .settings import EncodingSettings
 
 
@@ -60,7 +60,7 @@ def segment_doc(doc: Doc, settings: EncodingSettings) -> SegmentedDoc:
     n_words = len(doc) - int(doc.to_array(IS_SPACE).sum())
     begins = [0]
     if settings.segments == "punctuation":
-        begins = _word_positions(doc, find_starts(doc))
+        begins = _word_positions(doc, find_sentence_starts(doc))
     elif settings.segments != "windows":
         if doc.has_annotation("SENT_START"):
             begins = _sentence_begins(doc)

@@ -1,1 +1,1 @@
-"""From raw text to a biLM."""
+"""Train a biLM on raw text, and measure its perplexity."""

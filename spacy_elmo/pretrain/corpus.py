@@ -1,20 +1,23 @@
-"""Text on disk in the form that training reads: distinct words once, then numbers."""
+"""Store tokenized text on disk as training needs it: as numbers of words."""
 
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..files import write_atomically
 from ..fingerprints import fingerprint_data
-from ..text.sentences import read_sentences
+from ..text.chunks import make_chunks
+from ..text.problems import Problems
+from ..text.sentences import load_sentences
 from ..text.text_files import find_files
+from ..text.tokenized_chunks import tokenize_chunks
 from ..text.tokenizers import Tokenization
-from ..text.word_streams import make_chunks, split_all
-from .corpus_writer import COUNTS, PARTS, VERSION, WORDS, CorpusWriter
+from .corpus_writer import COUNTS, DEV, PARTS, VERSION, WORDS, CorpusWriter
 
 META = "corpus.json"
 FILES: tuple[str, ...] = (META, WORDS, COUNTS)
@@ -22,10 +25,11 @@ FILES += tuple(f"{part}.{end}" for part in PARTS for end in ("tokens", "blocks.n
 
 
 class Stream(NamedTuple):
-    """A text as numbers of words, counted from 1, with 0 before each sentence.
+    """A text as the numbers of its words, from 1 on, with 0 before each sentence.
 
-    tokens (np.ndarray): int32, (n,), memory-mapped.
-    blocks (np.ndarray): Where documents, or parts of long ones, begin, (n_blocks,).
+    tokens (np.ndarray): The numbers, int32, (n_tokens,), memory-mapped.
+    blocks (np.ndarray): The tokens at which documents, or parts of long documents,
+        begin, (n_blocks,).
     """
 
     tokens: np.ndarray
@@ -41,13 +45,16 @@ class Stream(NamedTuple):
 
 
 class Corpus:
-    """An opened corpus.
+    """A corpus on disk.
 
     folder (Path): Where build_corpus wrote it.
 
-    words (list[str]): Distinct words by falling frequency in the text to train on; word
-        number n of a stream is words[n - 1].
-    counts (np.ndarray): How often each occurs there.
+    words (list[str]): The distinct words. Word number n is words[n - 1]. The most
+        frequent words of the text to train on come first.
+    counts (np.ndarray): How often each word occurs in the text to train on, (n_words,).
+    train (Stream): The text to train on.
+    dev (Stream): The text to evaluate on.
+    meta (dict[str, Any]): The numbers of words, sentences and documents of both.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -58,6 +65,11 @@ class Corpus:
         self.counts: np.ndarray = np.load(folder / COUNTS)
         self.train = _open_stream(folder, "train")
         self.dev = _open_stream(folder, "dev")
+
+    @property
+    def problems(self) -> dict[str, int]:
+        """How often each problem was found in the text, by its description."""
+        return self.meta.get("problems", {})  # older versions did not store it
 
 
 def _open_stream(folder: Path, part: str) -> Stream:
@@ -77,46 +89,43 @@ def build_corpus(
     dev_share: float = 0.01,
     n_process: int = 1,
 ) -> tuple[Corpus, bool]:
-    """Write a corpus, unless it is there already.
+    """Tokenize a text and store it as a corpus, unless the folder holds it already.
 
-    raw_text (Sequence[str]): Files, folders, patterns.
-    dev_text (Sequence[str]): The same for the text held out; if there is none, a part
-        of the documents of raw_text.
-    dev_share (float): How large a part; of more than one document, at least one.
+    raw_text (Sequence[str]): Text to train on: files, folders or glob patterns.
+    folder (Path): Where the corpus is stored.
+    tokenization (Tokenization): How the text is divided into words.
+    dev_text (Sequence[str]): Text to evaluate on, in the same forms. If there is none,
+        some documents of raw_text are held out.
+    dev_share (float): The share of documents to hold out. If there is more than one
+        document, at least one is held out.
+    n_process (int): Processes that tokenize.
     RETURNS (tuple[Corpus, bool]): The corpus, and whether it had to be written.
     """
     files = find_files(raw_text)
     dev_files = find_files(dev_text)
     share = 0.0 if dev_files else dev_share
     fingerprint = _fingerprint(files, dev_files, tokenization, share)
-    if _is_there(folder, fingerprint, share, given=bool(dev_files)):
+    if _is_complete(folder, fingerprint, share, given=bool(dev_files)):
         return Corpus(folder), False
-    if dev_files and next(read_sentences(dev_text, tokenization), None) is None:
+    if dev_files and next(load_sentences(dev_text, tokenization), None) is None:
         raise ValueError(f"{', '.join(dev_text)}: found no words to evaluate on")
     folder.mkdir(parents=True, exist_ok=True)
-    for name in FILES:  # nothing else: it may be a folder with more in it
+    for name in FILES:  # the folder may hold other files, which are kept
         (folder / name).unlink(missing_ok=True)
     writer = CorpusWriter(folder)
-    troubles: Counter[str] = Counter()
-    chunks = make_chunks(files, share, troubles)
-    for words in split_all(tokenization, share, chunks, n_process):
-        writer.add(
-            words.words, words.streams[0], words.documents[0], words.paragraphs[0], 0
-        )
-        writer.add(
-            words.words, words.streams[1], words.documents[1], words.paragraphs[1], 1
-        )
-    for words in split_all(
-        tokenization, 0.0, make_chunks(dev_files, 0.0, troubles), n_process
-    ):
-        writer.add(
-            words.words, words.streams[0], words.documents[0], words.paragraphs[0], 1
-        )
+    problems: Problems = Counter()
+    chunks = make_chunks(files, share, problems)
+    for words in tokenize_chunks(tokenization, share, chunks, n_process):
+        for part, stream in enumerate(words.streams):
+            writer.add(words.words, stream, part)
+    chunks = make_chunks(dev_files, 0.0, problems)
+    for words in tokenize_chunks(tokenization, 0.0, chunks, n_process):
+        writer.add(words.words, words.streams[0], DEV)
     if share:
         writer.hold_out_one(share)
     meta = writer.finish()
     if not meta["train"]["n_words"]:
-        if meta["dev"]["n_words"] and share:  # the only document
+        if meta["dev"]["n_words"] and share:  # the only document was held out
             return build_corpus(
                 raw_text,
                 folder,
@@ -125,18 +134,18 @@ def build_corpus(
                 n_process=n_process,
             )
         raise ValueError(f"{', '.join(raw_text)}: found no words")
-    meta.update(fingerprint=fingerprint, troubles=dict(troubles))
-    part = folder / (META + ".part")
-    part.write_text(json.dumps(meta, indent=2, ensure_ascii=False) + "\n", "utf8")
-    os.replace(part, folder / META)  # says: all is there
+    meta.update(fingerprint=fingerprint, problems=dict(problems))
+    text = json.dumps(meta, indent=2, ensure_ascii=False) + "\n"
+    # Written last, since this file marks the corpus as complete.
+    write_atomically(folder / META, lambda path: path.write_text(text, "utf8"))
     return Corpus(folder), True
 
 
-def _is_there(folder: Path, fingerprint: str, share: float, *, given: bool) -> bool:
-    """Whether a folder holds the whole of a corpus, with what can be held out.
+def _is_complete(folder: Path, fingerprint: str, share: float, *, given: bool) -> bool:
+    """Return whether a folder holds the complete corpus, with text to evaluate on.
 
-    share (float): Of the documents, held out.
-    given (bool): The text held out is a text of its own.
+    share (float): The share of documents to hold out.
+    given (bool): The text to evaluate on was given and is not held out.
     """
     try:
         meta = json.loads((folder / META).read_text("utf8"))
@@ -155,16 +164,7 @@ def _fingerprint(
 
     facts: list[Any] = [VERSION, spacy.__version__, list(tokenization), share]
     for group in (files, dev_files):
-        # However a file is called, it is the same one.
+        # The same file can be given by different relative paths.
         stats = [(str(path.resolve()), path.stat()) for path in group]
         facts.append([(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats])
     return fingerprint_data(facts)
-
-
-def tell_troubles(troubles: dict[str, int], tell: Callable[[str], None]) -> None:
-    """Say what was wrong with a text, if anything was."""
-    found = [
-        f"{number:,} {what}" for what, number in sorted(troubles.items()) if number
-    ]
-    if found:
-        tell(f"In the text: {', '.join(found)}")

@@ -1,4 +1,4 @@
-"""Writes the files of a corpus while its text is read."""
+"""Write the files of a corpus while its text is being tokenized."""
 
 import os
 from array import array
@@ -8,15 +8,22 @@ from typing import IO, Any
 
 import numpy as np
 
+from ..text.tokenized_chunks import WordStream
+
 VERSION = 1
 WORDS, COUNTS = "words.txt", "counts.npy"
 PARTS = ("train", "dev")
-MAX_BLOCK = 2**13  # tokens after which a document is cut, to be shuffled in parts
+TRAIN, DEV = range(2)  # indices of PARTS
+MAX_BLOCK = 2**13  # tokens; longer documents are divided, to be shuffled in parts
 
 
 class CorpusWriter:
-    """Appends streams to files under numbers in the order in which words turn up; then
-    renumbers them by frequency. Memory grows with distinct words and blocks only."""
+    """Appends streams to files, in which words are numbered in the order in which they
+    are first found; finish() renumbers them by frequency. Its memory grows only with
+    the numbers of distinct words and of blocks.
+
+    folder (Path): Where the files are written.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -27,17 +34,16 @@ class CorpusWriter:
         self.sentences = [0, 0]
         self.blocks = [array("q"), array("q")]
         self.documents = [0, 0]
-        # Where documents to train on begin, as long as none is held out.
+        # The tokens at which documents to train on begin, while none is held out.
         self.starts = array("q")
 
-    def add(
-        self,
-        words: list[str],
-        stream: np.ndarray,
-        documents: np.ndarray,
-        paragraphs: np.ndarray,
-        part: int,
-    ) -> None:
+    def add(self, words: list[str], stream: WordStream, part: int) -> None:
+        """Append a stream.
+
+        words (list[str]): The words that the numbers of the stream stand for.
+        part (int): TRAIN or DEV.
+        """
+        tokens = stream.tokens
         table = np.zeros(len(words) + 1, dtype=np.int32)
         numbers = self.numbers
         table[1:] = [numbers.setdefault(word, len(numbers) + 1) for word in words]
@@ -45,37 +51,36 @@ class CorpusWriter:
             grown = np.zeros(2 * len(numbers), dtype=np.int64)
             grown[: len(self.counts)] = self.counts
             self.counts = grown
-        if part == 0:
-            found = np.bincount(stream, minlength=len(table))
+        if part == TRAIN:
+            found = np.bincount(tokens, minlength=len(table))
             np.add.at(self.counts, table[1:], found[1 : len(table)])
-        table[stream].astype("<i4").tofile(self.files[part])
-        self._add_blocks(documents, paragraphs, part)
-        if part == 0 and not self.lengths[1]:
-            self.starts.extend((self.lengths[0] + documents).tolist())
-        self.lengths[part] += len(stream)
-        self.sentences[part] += int(np.count_nonzero(stream == 0))
-        self.documents[part] += len(documents)
+        table[tokens].astype("<i4").tofile(self.files[part])
+        self._add_blocks(stream, part)
+        if part == TRAIN and not self.lengths[DEV]:
+            self.starts.extend((self.lengths[TRAIN] + stream.documents).tolist())
+        self.lengths[part] += len(tokens)
+        self.sentences[part] += int(np.count_nonzero(tokens == 0))
+        self.documents[part] += len(stream.documents)
 
-    def _add_blocks(
-        self, documents: np.ndarray, paragraphs: np.ndarray, part: int
-    ) -> None:
+    def _add_blocks(self, stream: WordStream, part: int) -> None:
+        """Begin a block with each document, and within long ones with a paragraph."""
         blocks = self.blocks[part]
-        starts = set(documents.tolist())
-        for place in paragraphs.tolist():
-            at = self.lengths[part] + place
-            if not blocks or place in starts or at - blocks[-1] >= MAX_BLOCK:
+        documents = set(stream.documents.tolist())
+        for start in stream.paragraphs.tolist():
+            at = self.lengths[part] + start
+            if not blocks or start in documents or at - blocks[-1] >= MAX_BLOCK:
                 blocks.append(at)
 
     def hold_out_one(self, share: float) -> None:
-        """If nothing is held out, move the document that is closest to this share of
-        the text. Of one document, nothing can be held out."""
-        if self.lengths[1] or self.documents[0] < 2:
+        """Hold out one document if none is held out yet: the one whose length is
+        closest to this share of the text. An only document is not held out."""
+        if self.lengths[DEV] or self.documents[TRAIN] < 2:
             return
-        places = np.append(self.starts, self.lengths[0])
-        sizes = np.diff(places)
-        chosen = int(np.argmin(np.abs(sizes - share * self.lengths[0])))
-        begin, end = places[chosen : chosen + 2].tolist()
-        self._move(begin, end)
+        limits = np.append(self.starts, self.lengths[TRAIN])
+        sizes = np.diff(limits)
+        chosen = int(np.argmin(np.abs(sizes - share * self.lengths[TRAIN])))
+        begin, end = limits[chosen : chosen + 2].tolist()
+        self._move_to_dev(begin, end)
         self.documents = [self.documents[0] - 1, 1]
         self.lengths = [self.lengths[0] - (end - begin), end - begin]
         blocks = np.array(self.blocks[0])
@@ -84,15 +89,16 @@ class CorpusWriter:
         kept[kept >= end] -= end - begin
         self.blocks = [array("q", kept), array("q", blocks[inside] - begin)]
 
-    def _move(self, begin: int, end: int) -> None:
-        """Cut a part of the text to train on out and write it as text held out."""
+    def _move_to_dev(self, begin: int, end: int) -> None:
+        """Move the tokens from begin to end from the text to train on to the text that
+        is held out."""
         for file in self.files:
             file.close()
         source, target = (self.folder / f"{part}.raw" for part in PARTS)
         rest = self.folder / "rest.raw"
         with source.open("rb") as old, rest.open("wb") as new, target.open("wb") as out:
-            for tokens, place in _read_tokens(old):
-                inside = (place >= begin) & (place < end)
+            for tokens, index in _read_tokens(old):
+                inside = (index >= begin) & (index < end)
                 moved = tokens[inside]
                 np.subtract.at(self.counts, moved[moved > 0], 1)
                 n_sentences = int(np.count_nonzero(moved == 0))
@@ -103,9 +109,13 @@ class CorpusWriter:
         os.replace(rest, source)
 
     def finish(self) -> dict[str, Any]:
+        """Renumber the words by frequency and close the files.
+
+        RETURNS (dict[str, Any]): The numbers of words, sentences and documents.
+        """
         n_words = len(self.numbers)
         counts = self.counts[1 : n_words + 1]
-        # Most frequent first; among equals, as they turned up.
+        # The most frequent words first; equally frequent ones as they were found.
         order = np.argsort(-counts, kind="stable")
         rank = np.zeros(n_words + 1, dtype="<i4")
         rank[1 + order] = np.arange(1, n_words + 1)
@@ -127,6 +137,10 @@ class CorpusWriter:
 
 
 def _renumber(source: Path, target: Path, rank: np.ndarray) -> None:
+    """Replace each number of a file.
+
+    rank (np.ndarray): The new number of each old one, (n_words + 1,).
+    """
     with source.open("rb") as old, target.open("wb") as new:
         for tokens, _ in _read_tokens(old):
             rank[tokens].tofile(new)
@@ -134,11 +148,14 @@ def _renumber(source: Path, target: Path, rank: np.ndarray) -> None:
 
 
 def _read_tokens(file: IO[bytes]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """YIELDS: Some tokens, and their places in the file."""
-    place = 0
+    """Read a file part by part.
+
+    YIELDS: Some tokens, and their indices in the file.
+    """
+    index = 0
     while True:
         tokens = np.fromfile(file, dtype="<i4", count=2**16)
         if not len(tokens):
             return
-        yield tokens, np.arange(place, place + len(tokens))
-        place += len(tokens)
+        yield tokens, np.arange(index, index + len(tokens))
+        index += len(tokens)

@@ -1,13 +1,17 @@
-"""Gradients large enough for float16."""
+"""Scale the loss so that gradients fit into float16."""
 
 import math
 
 
 class LossScaler:
-    """Finds how much gradients must be enlarged for float16 to hold them: halves the
-    scale, and leaves a step out, when they overflow, and tries more after a while."""
+    """Finds the largest scale of the loss at which gradients do not overflow in
+    float16: halves it and skips the step if they do, and doubles it after PATIENCE
+    good steps.
 
-    PATIENCE = 2000
+    precision (str): Only "float16" needs a scale.
+    """
+
+    PATIENCE = 2000  # steps
 
     def __init__(self, precision: str) -> None:
         self.active = precision == "float16"
@@ -15,7 +19,10 @@ class LossScaler:
         self.n_good = 0
 
     def accepts(self, norm: float) -> bool:
-        """norm (float): Of all gradients. RETURNS (bool): Whether to use them."""
+        """Return whether to use the gradients of a step, and adjust the scale.
+
+        norm (float): The norm of all gradients.
+        """
         if not math.isfinite(norm):
             if not self.active:
                 raise ValueError(

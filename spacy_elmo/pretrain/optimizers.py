@@ -1,4 +1,4 @@
-"""Adagrad and AdamW, for whole weights and for a few rows of large ones."""
+"""Adagrad and AdamW, with gradients of whole weights or of some of their rows."""
 
 import math
 
@@ -10,8 +10,12 @@ from .pretrain_config import OptimizerConfig
 
 
 class Adagrad:
-    """As in the paper: the step falls with the sum of all squared gradients so far,
-    which starts from initial_accumulator."""
+    """Adagrad, as in the paper: a gradient is divided by the root of the sum of all
+    squared gradients so far.
+
+    weights (dict[str, Tensor]): The weights, which are changed.
+    initial_accumulator (float): Where these sums start.
+    """
 
     def __init__(
         self, weights: dict[str, Tensor], *, initial_accumulator: float = 1.0
@@ -39,8 +43,13 @@ class Adagrad:
 
 
 class AdamW:
-    """Adam with decoupled weight decay, of matrices only. Rows that a sampled softmax
-    did not touch rest: their moments do not decay."""
+    """Adam with decoupled weight decay.
+
+    Only matrices decay. If a gradient has only some rows, as that of a sampled softmax,
+    the moments of the other rows stay as they are.
+
+    weights (dict[str, Tensor]): The weights, which are changed.
+    """
 
     def __init__(
         self,
@@ -93,24 +102,24 @@ class AdamW:
 
 
 def make_optimizer(
-    weights: dict[str, Tensor], settings: OptimizerConfig
+    weights: dict[str, Tensor], config: OptimizerConfig
 ) -> Adagrad | AdamW:
-    if settings.name == "adagrad":
-        return Adagrad(weights, initial_accumulator=settings.initial_accumulator)
+    if config.name == "adagrad":
+        return Adagrad(weights, initial_accumulator=config.initial_accumulator)
     return AdamW(
         weights,
-        beta1=settings.beta1,
-        beta2=settings.beta2,
-        epsilon=settings.epsilon,
-        weight_decay=settings.weight_decay,
+        beta1=config.beta1,
+        beta2=config.beta2,
+        epsilon=config.epsilon,
+        weight_decay=config.weight_decay,
     )
 
 
 def clip_by_norm(gradients: dict[str, Gradient], limit: float) -> float:
-    """Scale gradients so that their joint norm is at most limit, in place.
+    """Scale gradients in place so that the norm of all of them is at most limit.
 
-    limit (float): 0 for none.
-    RETURNS (float): The norm as it was.
+    limit (float): The largest norm; 0 for no limit.
+    RETURNS (float): The norm before.
     """
     values = [g.values if isinstance(g, RowGradient) else g for g in gradients.values()]
     norm = float(torch.stack([value.norm() for value in values]).norm())

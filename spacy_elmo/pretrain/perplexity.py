@@ -1,7 +1,7 @@
-"""Exact perplexity of both directions."""
+"""Compute the perplexity of both directions with the full softmax."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -16,16 +16,20 @@ from ..bilm.state import LayerState, State
 from ..bilm.training.step import run_direction
 from .corpus import Stream
 from .ranks import Ranks
-from .windows import Feeder, Numbers, turn_sentences
+from .windows import WindowEncoder, WordNumbers, reverse_sentences
 
 MAX_BATCH_TOKENS = 4096
 STREAM_WINDOW = 256
-SLICE = 2**20  # tokens whose sentences are sorted by length
+SLICE = 2**20  # tokens whose sentences are sorted by length together
 
 
 class Perplexity(NamedTuple):
-    """forward and backward perplexities, how many words were read and how many of them
-    the softmax does not know."""
+    """The perplexity of a biLM on a text.
+
+    forward, backward (float): The perplexity of each direction.
+    n_tokens (int): The words of the text.
+    n_unknown (int): Those of them that the softmax does not know.
+    """
 
     forward: float
     backward: float
@@ -34,7 +38,7 @@ class Perplexity(NamedTuple):
 
     @property
     def mean(self) -> float:
-        """The mean of the two, as the paper reports it."""
+        """The mean of both directions, as the paper reports it."""
         return (self.forward + self.backward) / 2
 
     def as_dict(self) -> dict[str, Any]:
@@ -51,33 +55,36 @@ class Perplexity(NamedTuple):
 def evaluate(
     bilm: BiLM,
     stream: Stream,
-    feeder: Feeder,
+    window_encoder: WindowEncoder,
     unknown: int,
     *,
     carry: bool = False,
     ranks: Ranks | None = None,
 ) -> Perplexity:
-    """Perplexity with the full softmax: n + 1 predictions a direction for a sentence of
-    n words, its boundary included.
+    """Compute the perplexity. For a sentence of n words, each direction makes n + 1
+    predictions, since it predicts the sentence boundary too.
 
+    bilm (BiLM): The biLM, with a softmax.
+    stream (Stream): The text.
+    window_encoder (WindowEncoder): Encodes the text for this biLM.
     unknown (int): The softmax's number of unknown words.
-    carry (bool): Read the text as one stream; by default, each sentence starts from
-        zero states.
+    carry (bool): Carry the LSTM states from sentence to sentence. By default, each
+        sentence starts from zero states.
     ranks (Ranks | None): Processes that share the work.
     """
-    windows = _whole_stream(stream) if carry else _sentences(stream)
+    windows = _window_stream(stream) if carry else _batch_sentences(stream)
     if ranks is not None:
         windows = islice(windows, ranks.rank, None, ranks.size)
-    # Losses of both directions, predictions a direction, words, unknown words.
+    # Losses of both directions, predictions of each, words, unknown words.
     sums = torch.zeros(5, dtype=torch.float64)
     state = State.zeros(bilm.config.lstm, 1, bilm.weight)
     for numbers, mask in windows:
         if not carry:
             state = State.zeros(bilm.config.lstm, mask.shape[1], bilm.weight)
-        losses, state = _losses(bilm, feeder, numbers, mask, state)
+        losses, state = _losses(bilm, window_encoder, numbers, mask, state)
         words = numbers.targets[0][mask]
         words = words[words != 0]
-        n_unknown = int((feeder.outputs[words] == unknown).sum())
+        n_unknown = int((window_encoder.outputs[words] == unknown).sum())
         counts = torch.tensor([mask.sum(), len(words), n_unknown])
         sums += torch.cat([losses, counts])
     if ranks is not None:
@@ -91,12 +98,16 @@ def evaluate(
 
 @torch.no_grad()
 def _losses(
-    bilm: BiLM, feeder: Feeder, numbers: Numbers, mask: np.ndarray, state: State
+    bilm: BiLM,
+    window_encoder: WindowEncoder,
+    numbers: WordNumbers,
+    mask: np.ndarray,
+    state: State,
 ) -> tuple[Tensor, State]:
-    """RETURNS: The summed loss of each direction, (2,), and the states at the end."""
+    """Return the summed loss of each direction, (2,), and the states at the end."""
     head = bilm.softmax
     assert head is not None
-    window = feeder.feed(numbers)
+    window = window_encoder.encode(numbers)
     vectors = bilm.encoder(*window.ids)
     chosen = torch.from_numpy(np.flatnonzero(mask)).to(bilm.device)
 
@@ -114,15 +125,21 @@ def _losses(
     return torch.stack(losses), State.stack(states)
 
 
-def _sentences(stream: Stream) -> Iterator[tuple[Numbers, np.ndarray]]:
-    """Sentences of like length beside each other. YIELDS: Numbers and which places of
-    them are not padding, (n_steps, n_rows)."""
+def _batch_sentences(stream: Stream) -> Iterator[tuple[WordNumbers, np.ndarray]]:
+    """Divide a text into batches of sentences of similar length.
+
+    YIELDS: A batch, and a mask that is False for padding, (n_steps, n_rows).
+    """
     for begin, end in _slices(stream):
-        yield from _sentences_of(np.asarray(stream.tokens[begin:end]))
+        yield from _batch_slice(np.asarray(stream.tokens[begin:end]))
 
 
 def _slices(stream: Stream) -> Iterator[tuple[int, int]]:
-    """Some documents at a time: memory is not to grow with the text."""
+    """Divide a text into slices of some documents, so that memory does not grow with
+    the text.
+
+    YIELDS (tuple[int, int]): The first token of a slice, and the first one after it.
+    """
     begin = 0
     for end in [*stream.blocks[1:].tolist(), len(stream.tokens)]:
         if end - begin >= SLICE or end == len(stream.tokens) > begin:
@@ -130,38 +147,27 @@ def _slices(stream: Stream) -> Iterator[tuple[int, int]]:
             begin = end
 
 
-def _sentences_of(tokens: np.ndarray) -> Iterator[tuple[Numbers, np.ndarray]]:
+def _batch_slice(tokens: np.ndarray) -> Iterator[tuple[WordNumbers, np.ndarray]]:
     starts = np.flatnonzero(tokens == 0)
     lengths = np.diff(np.append(starts, len(tokens)))
-    turned = turn_sentences(tokens)
+    reverse_tokens = reverse_sentences(tokens)
     for packing in plan(lengths.tolist(), MAX_BATCH_TOKENS):
         n_steps = int(packing.lengths[0])
         inputs = np.zeros((2, n_steps + 1, len(packing.rows)), dtype=np.int32)
         for column, row in enumerate(packing.rows):
             place = slice(starts[row], starts[row] + lengths[row])
             inputs[0, : lengths[row], column] = tokens[place]
-            inputs[1, : lengths[row], column] = turned[place]
+            inputs[1, : lengths[row], column] = reverse_tokens[place]
         mask = np.arange(n_steps)[:, None] < packing.lengths
-        yield Numbers(inputs[:, :-1], inputs[:, 1:]), mask
+        yield WordNumbers(inputs[:, :-1], inputs[:, 1:]), mask
 
 
-def _whole_stream(stream: Stream) -> Iterator[tuple[Numbers, np.ndarray]]:
+def _window_stream(stream: Stream) -> Iterator[tuple[WordNumbers, np.ndarray]]:
+    """Divide a text into windows of a single row, without padding."""
     tokens = np.asarray(stream.tokens)
-    both = np.stack([tokens, turn_sentences(tokens)]) if len(tokens) else tokens
+    both = np.stack([tokens, reverse_sentences(tokens)]) if len(tokens) else tokens
     both = np.concatenate([both, np.zeros((2, 1), dtype=both.dtype)], 1)
     for at in range(0, len(tokens), STREAM_WINDOW):
         part = both[:, at : at + STREAM_WINDOW + 1, None]
-        numbers = Numbers(part[:, :-1], part[:, 1:])
+        numbers = WordNumbers(part[:, :-1], part[:, 1:])
         yield numbers, np.ones(numbers.inputs.shape[1:], dtype=bool)
-
-
-def output_numbers(
-    words: Sequence[str], vocab: Sequence[str]
-) -> tuple[np.ndarray, tuple[int, int], int]:
-    """RETURNS: The softmax's numbers of words (from place 1 on), of the end and begin
-    of a sentence, and of unknown words."""
-    numbers = {word: number for number, word in enumerate(vocab)}
-    unknown = numbers["<UNK>"]
-    boundaries = numbers.pop("</S>"), numbers.pop("<S>")
-    outputs = np.array([unknown, *(numbers.get(word, unknown) for word in words)])
-    return outputs, boundaries, unknown

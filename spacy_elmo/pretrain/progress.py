@@ -1,4 +1,4 @@
-"""What a person sees of a training, and what is kept of it."""
+"""Show the progress of a training on the console, and log it to a file."""
 
 import json
 import math
@@ -16,17 +16,21 @@ LOG_EVERY = 20  # steps
 
 
 class JsonLog:
-    """One JSON object a line: {"type": "config" | "step" | "evaluation", ...}.
+    """Logs to a file with one JSON object per line: {"type": "config" | "step" |
+    "evaluation", ...}.
 
-    path (Path | None): None to write nothing.
+    path (Path | None): The file; None to write nothing.
     """
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
 
     def begin(self, step: int, config: PretrainConfig) -> None:
-        """Start a log, or go on with one after a step: what a run that was killed wrote
-        after its last checkpoint will be written again."""
+        """Start a log, or continue the log of an earlier run. What that run has logged
+        after its last checkpoint is removed, since it will be logged again.
+
+        step (int): The step of the checkpoint; 0 to start a log.
+        """
         if self.path is None:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -37,7 +41,7 @@ class JsonLog:
                     if json.loads(line).get("step", 0) <= step:
                         kept.append(line)
                 except ValueError:
-                    pass  # half a line
+                    pass  # the run was killed while it wrote this line
         self.path.write_text("".join(line + "\n" for line in kept), "utf8")
         if not step:
             self._write({"type": "config", "step": 0, "config": config.to_dict()})
@@ -79,7 +83,7 @@ class JsonLog:
 
 
 class Console:
-    """A live line while training and a row for each evaluation.
+    """Shows a line that changes while training, and a table of the evaluations.
 
     say (Callable[[str], None]): Prints a line.
     """
@@ -89,9 +93,9 @@ class Console:
         "epoch",
         "words",
         "minutes",
-        "ppl fwd",
-        "ppl bwd",
-        "ppl mean",
+        "forward",
+        "backward",
+        "mean",
         "",
     )
 
@@ -104,7 +108,7 @@ class Console:
         self.speed = math.nan
 
     def step(self, report: StepReport) -> None:
-        """Means over about the last 50 steps, twice a second."""
+        """Show the mean of about the last 50 steps, at most twice a second."""
         new = [report.forward, report.backward]
         self.loss = [_smooth(a, b) for a, b in zip(self.loss, new)]
         self.speed = _smooth(self.speed, report.words_per_second)
@@ -115,19 +119,21 @@ class Console:
             forward, backward = (math.exp(min(50.0, loss)) for loss in self.loss)
             line = (
                 f"step {progress.step:,} | {self.speed:,.0f} words/s | loss "
-                f"{sum(self.loss) / 2:.3f} | ppl {forward:,.1f} > {backward:,.1f} <"
+                f"{sum(self.loss) / 2:.3f} | perplexity {forward:,.1f}/{backward:,.1f}"
             )
             share = min(1.0, report.share_done)
-            if share > 0:  # nobody knows how long patience lasts
+            if share > 0:  # with patience alone, the end is unknown
                 left = progress.seconds * (1 / share - 1)
                 line += f" | {share:.1%} done, {_clock(left)} left"
             sys.stderr.write("\r\033[K" + line)
             sys.stderr.flush()
 
     def evaluation(self, progress: Progress, result: Perplexity) -> None:
+        """Print a row of the table."""
         self.close()
         if not self.header:
             self.header = True
+            self.say("Perplexity on the text held out (* is the best so far):")
             self.say(" ".join(f"{name:>9}" for name in self.COLUMNS))
         best = "*" if progress.since_best == 0 else ""
         cells = (
@@ -143,6 +149,7 @@ class Console:
         self.say(" ".join(f"{cell:>9}" for cell in cells))
 
     def close(self) -> None:
+        """Remove the line that changes."""
         if self.live:
             sys.stderr.write("\r\033[K")
             sys.stderr.flush()
@@ -156,3 +163,8 @@ def _clock(seconds: float) -> str:
     minutes, seconds = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{seconds:02}"
+
+
+def load_log(path: Path) -> list[dict[str, Any]]:
+    """Load the entries of a log."""
+    return [json.loads(line) for line in path.read_text("utf8").splitlines()]

@@ -1,4 +1,4 @@
-"""Several processes that train one model, or the only one."""
+"""Let several processes train one model together."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -11,16 +11,17 @@ from torch import Tensor
 
 from ..bilm.training.softmax_backward import Gradient, RowGradient, merge_rows
 
-# The first process may need days for the text while the others wait.
+# The first process may tokenize for days while the others wait.
 TIMEOUT = timedelta(days=30)
 
 
 def choose_gpu(gpu_id: int, environment: Mapping[str, str]) -> int:
-    """Under torchrun, each process of a machine takes a GPU of its own.
+    """Choose the GPU of this process. Under torchrun, each process of a machine uses
+    another one.
 
-    gpu_id (int): What the user asked for; less than 0 for the CPU.
-    environment (Mapping[str, str]): Of this process.
-    RETURNS (int): The GPU to use, or less than 0.
+    gpu_id (int): The GPU that the user chose; less than 0 for the CPU.
+    environment (Mapping[str, str]): The environment variables of this process.
+    RETURNS (int): The GPU; less than 0 for the CPU.
     """
     if gpu_id >= 0 and int(environment.get("WORLD_SIZE", "1")) > 1:
         return int(environment.get("LOCAL_RANK", gpu_id))
@@ -28,21 +29,27 @@ def choose_gpu(gpu_id: int, environment: Mapping[str, str]) -> int:
 
 
 class Ranks:
-    """The processes that `torchrun` started: how many, and which of them this is."""
+    """The processes that torchrun has started, or a single process.
+
+    size (int): How many there are.
+    rank (int): The number of this process, from 0 on.
+    device (torch.device): The device that this process trains on.
+    """
 
     def __init__(self, device: torch.device) -> None:
         self.size = int(os.environ.get("WORLD_SIZE", "1"))
         self.rank = int(os.environ.get("RANK", "0"))
         self.device = device
         if self.size > 1 and not dist.is_initialized():
-            self._meet()
+            self._connect()
 
-    def _meet(self) -> None:
-        # torchrun's store outlives the processes it restarts. Each attempt has keys of
-        # its own in it, or processes wait for the addresses of dead ones.
+    def _connect(self) -> None:
+        """Connect to the other processes."""
+        # The store of torchrun outlives the processes that it restarts. Each attempt
+        # needs different keys, or processes would wait for addresses of dead ones.
         store, rank, size = next(iter(dist.rendezvous("env://")))
         store = dist.PrefixStore(f"attempt_{self.attempt}", store)
-        store.set_timeout(TIMEOUT)  # NCCL's processes meet here at their first exchange
+        store.set_timeout(TIMEOUT)  # NCCL connects through it at the first exchange
         backend = "gloo"
         if self.device.type == "cuda":
             backend = "nccl"
@@ -53,36 +60,37 @@ class Ranks:
 
     @contextmanager
     def _exchange(self) -> Iterator[None]:
-        """One sentence where another process does not answer."""
+        """Raise ValueError with one sentence if another process does not answer."""
         try:
             yield
         except torch.OutOfMemoryError:
             raise
-        except RuntimeError as error:  # gloo has no kind of its own
+        except RuntimeError as error:  # gloo has no error class
             reason = str(error).splitlines()[0]
             raise ValueError(
-                f"process {self.rank} lost touch with another one, which may have died "
-                f"({reason}); --resume goes on from the last checkpoint"
+                f"process {self.rank} lost the connection to another one, which may "
+                f"have died ({reason}); --resume continues from the last checkpoint"
             ) from error
 
     @property
     def first(self) -> bool:
+        """Whether this is the first process, which writes the files."""
         return self.rank == 0
 
     @property
     def attempt(self) -> int:
-        """How often torchrun started this run again after a process had died."""
+        """How often torchrun has restarted this run after a process had died."""
         return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
 
     def share(self, weights: list[Tensor]) -> None:
-        """Give all processes the weights of the first."""
+        """Copy the weights of the first process to all others."""
         if self.size > 1:
             with self._exchange():
                 for weight in weights:
                     dist.broadcast(weight.data, 0)
 
     def of_first(self, number: float) -> float:
-        """RETURNS (float): The number that the first process has."""
+        """Return the number that the first process passes."""
         if self.size == 1:
             return number
         shared = torch.tensor([number], dtype=torch.float64, device=self.device)
@@ -91,7 +99,7 @@ class Ranks:
         return float(shared)
 
     def mean(self, gradients: dict[str, Gradient]) -> dict[str, Gradient]:
-        """RETURNS (dict[str, Gradient]): The mean of the processes' gradients."""
+        """Return the mean of the gradients of all processes."""
         if self.size == 1:
             return gradients
         return {name: self._mean(gradient) for name, gradient in gradients.items()}
@@ -104,8 +112,8 @@ class Ranks:
         n_rows = torch.tensor([len(gradient.rows)], device=gradient.rows.device)
         sizes = self._gather(n_rows)
         longest = int(max(sizes))
-        rows = self._gather(_padded(gradient.rows, longest))
-        values = self._gather(_padded(gradient.values, longest))
+        rows = self._gather(_pad(gradient.rows, longest))
+        values = self._gather(_pad(gradient.values, longest))
         parts = [
             RowGradient(r[: int(n)], v[: int(n)] / self.size)
             for r, v, n in zip(rows, values, sizes)
@@ -119,38 +127,39 @@ class Ranks:
         return parts
 
     def total(self, tensor: Tensor) -> Tensor:
-        """RETURNS (Tensor): The sum over all processes."""
+        """Return the sum of the tensors of all processes."""
         if self.size == 1:
             return tensor
-        total = tensor.to(self.device, copy=True)  # NCCL knows only GPUs
+        total = tensor.to(self.device, copy=True)  # NCCL needs tensors on a GPU
         with self._exchange():
             dist.all_reduce(total)
         return total.to(tensor.device)
 
     def collect(self, tensor: Tensor, axis: int) -> Tensor:
-        """RETURNS (Tensor): The tensors of all processes beside each other."""
+        """Concatenate the tensors of all processes along an axis."""
         if self.size == 1:
             return tensor
         mine = tensor.to(self.device).contiguous()
         return torch.cat(self._gather(mine), axis).to(tensor.device)
 
     def any(self, flag: bool) -> bool:
-        """RETURNS (bool): Whether it is so in any process."""
+        """Return whether the flag is set in any process."""
         return bool(self.total(torch.tensor(float(flag))) > 0)
 
     def close(self) -> None:
-        """At the end, when nobody needs the others any more."""
+        """Disconnect, when all processes have finished."""
         if self.size > 1:
             self.wait()
             dist.destroy_process_group()
 
     def wait(self) -> None:
-        """Until all processes have come here."""
+        """Wait until all processes have called this."""
         if self.size > 1:
             with self._exchange():
                 dist.barrier()
 
 
-def _padded(tensor: Tensor, n_rows: int) -> Tensor:
+def _pad(tensor: Tensor, n_rows: int) -> Tensor:
+    """Append rows of zeros."""
     missing = n_rows - len(tensor)
     return torch.cat([tensor, tensor.new_zeros(missing, *tensor.shape[1:])])

@@ -1,23 +1,24 @@
-"""The learning rate over a training."""
+"""Compute how the learning rate changes during a training."""
 
 import math
 
 from .pretrain_config import ScheduleConfig
 
 
-def schedule(settings: ScheduleConfig, step: int, share: float) -> float:
-    """RETURNS (float): What to multiply the learning rate with.
+def schedule(config: ScheduleConfig, step: int, share: float) -> float:
+    """Return the factor of the learning rate.
 
-    share (float): How much of the training is done.
+    step (int): The number of the step, from 0 on.
+    share (float): The share of the training that is done.
     """
-    warmup = settings.warmup_steps
+    warmup = config.warmup_steps
     if step < warmup:
         return (step + 1) / warmup
-    if settings.decay == "inverse_sqrt":
+    if config.decay == "inverse_sqrt":
         return math.sqrt(max(1, warmup) / max(1, step))
     falling = {
         "constant": 1.0,
         "linear": 1 - share,
         "cosine": 0.5 * (1 + math.cos(math.pi * share)),
-    }[settings.decay]
-    return settings.final_share + (1 - settings.final_share) * falling
+    }[config.decay]
+    return config.final_share + (1 - config.final_share) * falling

@@ -1,4 +1,4 @@
-"""Any logger of spaCy (console, Weights & Biases, ...) for a pretraining."""
+"""Use a logger of spaCy (console, Weights & Biases, ...) for a pretraining."""
 
 import sys
 from collections.abc import Callable
@@ -13,8 +13,8 @@ from .trainer import Progress, StepReport
 
 
 def find_logger(config: PretrainConfig) -> Callable[..., Any]:
-    """RETURNS (Callable[..., Any]): What the config's [logger] section names, or one
-    sentence if there is none."""
+    """Return the logger that the [logger] section of the config names. If there is no
+    such logger, a ValueError says so in one sentence."""
     try:
         found = registry.resolve({"logger": config.logger})["logger"]
     except (ValueError, ImportError) as error:
@@ -29,14 +29,17 @@ def find_logger(config: PretrainConfig) -> Callable[..., Any]:
 
 
 class SpacyLogger:
-    """Calls the logger that the config's [logger] section names as `spacy train` would:
-    with a pipeline of `elmo` alone, its loss, and perplexities as scores. The logger
-    takes higher scores for better ones, so that its "score" is -perplexity."""
+    """Calls a logger of spaCy as `spacy train` does: with a pipeline that has only
+    `elmo`, its loss, and perplexities as scores. A logger takes higher scores for
+    better ones, so its "score" is the negative perplexity.
+
+    config (PretrainConfig): Its [logger] section names the logger.
+    """
 
     def __init__(self, config: PretrainConfig) -> None:
         nlp = spacy.blank("xx")
         nlp.add_pipe("elmo")
-        # spaCy's console would print scores named here in percent.
+        # spaCy's console logger prints the scores named here in percent.
         nlp.config["training"]["score_weights"] = {}
         nlp.config["pretraining"] = config.to_dict()
         made: tuple[Callable[..., None], Callable[[], None]] = find_logger(config)(
@@ -51,7 +54,7 @@ class SpacyLogger:
         self._log(None)
 
     def evaluation(self, progress: Progress, result: Perplexity) -> None:
-        score = -result.mean  # the higher, the better
+        score = -result.mean
         self._checkpoints.append((score, progress.step))
         info: dict[str, Any] = {
             "epoch": progress.epoch,

@@ -1,4 +1,4 @@
-"""The loop."""
+"""Train a biLM: the training loop, evaluations, checkpoints and limits."""
 
 import math
 import shutil
@@ -17,23 +17,32 @@ from ..bilm.state import State
 from ..bilm.training.softmax_backward import Gradient, add_gradients
 from ..bilm.training.step import Dropout, train_step
 from ..files import replace_folder
+from .checkpoint_compatibility import check_fit, describe_run, find_place
 from .checkpoints import Checkpoints
 from .corpus import Corpus
+from .freed_memory import keep_freed_memory
 from .loss_scale import LossScaler
-from .memory import keep_memory
 from .optimizers import clip_by_norm, make_optimizer
-from .perplexity import Perplexity, evaluate, output_numbers
+from .perplexity import Perplexity, evaluate
 from .pretrain_config import PretrainConfig
 from .ranks import Ranks
-from .resuming import check_fit, describe_run, find_place
 from .schedule import schedule
-from .windows import Epochs, Feeder
+from .vocab import softmax_numbers
+from .windows import Epochs, WindowEncoder
 
 
 @dataclass
 class Progress:
-    """How far training has come. A step is an update of the weights; epoch and window
-    say what is read next."""
+    """How far training has come.
+
+    step (int): Updates of the weights so far.
+    epoch (int): The epoch of the next window.
+    window (int): The number of the next window in its epoch.
+    n_words (int): Words trained on so far.
+    seconds (float): Time spent on training, evaluations and checkpoints.
+    best (float): The best perplexity so far.
+    since_best (int): Evaluations since the best one.
+    """
 
     step: int = 0
     epoch: int = 0
@@ -46,7 +55,15 @@ class Progress:
 
 @dataclass
 class StepReport:
-    """What a step was like: losses in natural logarithms per word."""
+    """The results of a step.
+
+    progress (Progress): The progress after the step.
+    forward, backward (float): The loss of each direction: the mean of -ln p(word).
+    norm (float): The norm of all gradients before clipping.
+    learn_rate (float): The learning rate.
+    words_per_second (float): The speed.
+    share_done (float): The share of the nearest limit that is used up.
+    """
 
     progress: Progress
     forward: float
@@ -60,8 +77,14 @@ class StepReport:
 class Trainer:
     """Trains a biLM on a corpus.
 
-    new_softmax (bool): The softmax is to be warmed up with the rest frozen.
-    on_step, on_evaluation: Told of each.
+    config (PretrainConfig): The whole config.
+    bilm (BiLM): The biLM, which is changed.
+    corpus (Corpus): The text to train and to evaluate on.
+    output (Path): The folder for models and checkpoints.
+    ranks (Ranks): The processes that train together.
+    new_softmax (bool): Train only the softmax at first, because it is new and the rest
+        of the biLM is not.
+    on_step, on_evaluation (Callable): Called after each step or evaluation.
     """
 
     def __init__(
@@ -78,7 +101,7 @@ class Trainer:
     ) -> None:
         assert bilm.vocab is not None
         if bilm.device.type == "cpu":
-            keep_memory()
+            keep_freed_memory()
         settings = config.training
         self.config = config
         self.settings = settings
@@ -89,8 +112,8 @@ class Trainer:
         self.n_frozen_steps = settings.warmup_softmax_steps if new_softmax else 0
         self.on_step = on_step
         self.on_evaluation = on_evaluation
-        outputs, boundaries, self.unknown = output_numbers(corpus.words, bilm.vocab)
-        self.feeder = Feeder(
+        outputs, boundaries, self.unknown = softmax_numbers(corpus.words, bilm.vocab)
+        self.window_encoder = WindowEncoder(
             bilm,
             corpus.words,
             outputs,
@@ -116,19 +139,17 @@ class Trainer:
         self.optimizer = make_optimizer(data, settings.optimizer)
         self.scaler = LossScaler(settings.precision)
         self.checkpoints = Checkpoints(output / "checkpoints")
-        # Whether this process got a signal to stop, and whether all have agreed on it.
-        self.asked = self.stopping = False
+        # Whether this process got a signal to stop, and whether all processes know.
+        self.got_signal = self.stopping = False
         ranks.share(list(self.weights.values()))
 
-    # Running
-
     def run(self) -> None:
-        """Train until a limit is reached or the process is asked to stop; a checkpoint
-        is written in either case."""
-        stop = self._stop_on_signals()
+        """Train until a limit is reached or a signal asks to stop. Either way, write a
+        checkpoint at the end."""
+        restore_signals = self._stop_on_signals()
         saved_at = self.progress.seconds
         evaluated = self.progress.step
-        saved = self.progress.step or -1  # if it is not 0, a checkpoint's
+        saved = self.progress.step or -1  # a resumed step has a checkpoint
         try:
             while not self._done():
                 self.step()
@@ -143,23 +164,25 @@ class Trainer:
             if not self.stopping and evaluated != self.progress.step:
                 if len(self.corpus.dev.tokens):
                     self._on_the_clock(self.evaluate)
-                    saved = -1  # not yet with the best perplexity
+                    saved = -1  # the checkpoint lacks this evaluation
             if saved != self.progress.step:
                 self.save()
             self.save_model("model-last")
-            if not len(self.corpus.dev.tokens):  # nothing to choose by
+            if not len(
+                self.corpus.dev.tokens
+            ):  # without evaluations, the last one counts as best
                 self.save_model("model-best")
         finally:
-            stop()
+            restore_signals()
 
     def _on_the_clock(self, work: Callable[[], Any]) -> None:
-        """What is done beside the steps takes time too, and minutes are a limit."""
+        """Add the time of some work to the seconds of training, which have a limit."""
         start = time.monotonic()
         work()
         self.progress.seconds += self.ranks.of_first(time.monotonic() - start)
 
     def step(self) -> None:
-        """Read accumulate windows and update the weights once."""
+        """Compute the gradients of some windows and update the weights once."""
         start = time.monotonic()
         settings, progress = self.settings, self.progress
         gradients: dict[str, Gradient] = {}
@@ -169,7 +192,7 @@ class Trainer:
             numbers = self.epochs.window(progress.epoch, progress.window)
             step = train_step(
                 self.bilm,
-                self.feeder.feed(numbers),
+                self.window_encoder.encode(numbers),
                 self.state,
                 self.dropout,
                 frozen=frozen,
@@ -182,7 +205,7 @@ class Trainer:
                 known = gradients.get(name)
                 parts = [gradient] if known is None else [known, gradient]
                 gradients[name] = add_gradients(parts)
-            self._advance()
+            self.advance()
         self.bilm.weights_changed()
         scale = settings.window if settings.sum_over_window else 1
         _scale(gradients, scale / settings.accumulate)
@@ -196,7 +219,7 @@ class Trainer:
         n_words = settings.batch_size * settings.window * settings.accumulate
         progress.step += 1
         progress.n_words += n_words * self.ranks.size
-        # One clock for all: the learning rate and the end may depend on it.
+        # All processes need the same time: learning rate and limits can depend on it.
         seconds = self.ranks.of_first(time.monotonic() - start)
         progress.seconds += seconds
         forward, backward = (
@@ -209,20 +232,26 @@ class Trainer:
             )
         )
 
-    def _advance(self) -> None:
+    def advance(self) -> None:
+        """Go to the next window, which may be in the next epoch."""
         self.progress.window += 1
         if self.progress.window >= self.epochs.n_windows:
             self.progress.window = 0
             self.progress.epoch += 1
-            # The next epoch's streams are other texts.
+            # The rows of the next epoch are other parts of the text.
             self.state = State.zeros(
                 self.bilm.config.lstm, self.settings.batch_size, self.bilm.weight
             )
 
     def evaluate(self) -> Perplexity:
-        """Perplexity on the text held out; the best model so far is kept."""
+        """Compute the perplexity on the text that is held out, and save the model if it
+        is the best so far."""
         result = evaluate(
-            self.bilm, self.corpus.dev, self.feeder, self.unknown, ranks=self.ranks
+            self.bilm,
+            self.corpus.dev,
+            self.window_encoder,
+            self.unknown,
+            ranks=self.ranks,
         )
         progress = self.progress
         if result.mean < progress.best:
@@ -234,8 +263,8 @@ class Trainer:
         return result
 
     def share_done(self) -> float:
-        """RETURNS (float): How much of the nearest limit is used up. It never falls;
-        patience, which may begin anew, does not count."""
+        """Return the share of the nearest limit that is used up. Patience is not
+        counted because it starts again with each better evaluation."""
         settings, progress = self.settings, self.progress
         epochs = progress.epoch + progress.window / self.epochs.n_windows
         limits = [
@@ -247,18 +276,20 @@ class Trainer:
         return max((value / limit for value, limit in limits if limit), default=0.0)
 
     def _done(self) -> bool:
-        self.stopping = self.ranks.any(self.asked)
+        """Return whether to stop, and find out whether any process got a signal."""
+        self.stopping = self.ranks.any(self.got_signal)
         patience = self.settings.patience
-        given_up = 0 < patience <= self.progress.since_best
-        return self.stopping or self.ranks.any(given_up or self.share_done() >= 1)
+        out_of_patience = 0 < patience <= self.progress.since_best
+        return self.stopping or self.ranks.any(
+            out_of_patience or self.share_done() >= 1
+        )
 
     def learn_rate(self) -> float:
+        """Return the learning rate of the next step."""
         settings = self.settings
         share = min(1.0, self.share_done())
         factor = schedule(settings.schedule, self.progress.step, share)
         return settings.optimizer.learn_rate * factor
-
-    # Saving
 
     def save(self) -> None:
         """Write a checkpoint."""
@@ -268,7 +299,7 @@ class Trainer:
             torch.get_rng_state(),
             *(g.get_state() for g in self.dropout.generators),
         ]
-        random = self.ranks.collect(torch.stack([_fit(s) for s in states])[None], 0)
+        random = self.ranks.collect(torch.stack([_pad(s) for s in states])[None], 0)
         if not self.ranks.first:
             return
         tensors: dict[str, Tensor] = {"state.h": h, "state.c": c, "random": random}
@@ -288,10 +319,14 @@ class Trainer:
         tensors = {name: tensor.detach().cpu() for name, tensor in tensors.items()}
         self.checkpoints.save(self.progress.step, tensors, facts)
 
-    def resume(self, warn: Callable[[str], None]) -> bool:
-        """Go on from the newest whole checkpoint. RETURNS (bool): Whether there is
-        one."""
-        found = self.checkpoints.load(warn)
+    def resume(self, say: Callable[[str], None]) -> bool:
+        """Continue from the newest complete checkpoint.
+
+        say (Callable[[str], None]): Called with a sentence about each checkpoint that
+            cannot be used, and about what has changed since the last run.
+        RETURNS (bool): Whether there is a checkpoint.
+        """
+        found = self.checkpoints.load(say)
         step = -1 if found is None else found[1]["progress"]["step"]
         if self.ranks.any(step != self.ranks.of_first(step)):
             raise ValueError(
@@ -320,20 +355,24 @@ class Trainer:
         window, changes = find_place(facts, tensors, self.settings, self.ranks.size)
         self.progress.window = min(window, self.epochs.n_windows - 1)
         if facts["fingerprint"] != self.corpus.meta["fingerprint"]:
-            warn("the text has changed: training goes on from the begin of an epoch")
+            say("The text has changed: training continues at the start of an epoch")
             self.progress.window = 0
-            # Perplexities on another text do not compare.
+            # Perplexities on different texts cannot be compared.
             self.progress.best, self.progress.since_best = math.inf, 0
         elif changes:
-            warn(
-                f"the checkpoint was written {', '.join(changes)}: the states carried "
-                "over are reset"
+            say(
+                f"The checkpoint was written {', '.join(changes)}: LSTM states start "
+                "from zero"
             )
         else:
             self._resume_state(tensors, facts["random_sizes"])
         return True
 
     def _resume_state(self, tensors: dict[str, Tensor], sizes: Any) -> None:
+        """Restore the LSTM states and random generators of this process.
+
+        sizes (list[int]): The sizes of the states of the generators without padding.
+        """
         mine = self.settings.batch_size
         rows = slice(self.ranks.rank * mine, (self.ranks.rank + 1) * mine)
         device = self.bilm.device
@@ -348,6 +387,10 @@ class Trainer:
             generator.set_state(state)
 
     def save_model(self, name: str, result: Perplexity | None = None) -> None:
+        """Save the biLM in a folder of the output folder.
+
+        result (Perplexity | None): Its perplexity, if it is known.
+        """
         if not self.ranks.first:
             return
         facts: dict[str, Any] = {
@@ -367,8 +410,13 @@ class Trainer:
         replace_folder(part, self.output / name)
 
     def _stop_on_signals(self) -> Callable[[], None]:
+        """Make Ctrl-C and SIGTERM stop the training after the current step.
+
+        RETURNS (Callable[[], None]): Restores the handlers that were there before.
+        """
+
         def stop(number: int, frame: Any) -> None:
-            self.asked = True
+            self.got_signal = True
 
         try:
             old = {s: signal.signal(s, stop) for s in (signal.SIGINT, signal.SIGTERM)}
@@ -389,6 +437,6 @@ def _scale(gradients: dict[str, Gradient], factor: float) -> None:
             values.mul_(factor)
 
 
-def _fit(state: Tensor, size: int = 8192) -> Tensor:
-    """Random states of different size, padded to one."""
+def _pad(state: Tensor, size: int = 8192) -> Tensor:
+    """Pad the state of a random generator, since states have different sizes."""
     return torch.cat([state.cpu(), torch.zeros(size - len(state), dtype=torch.uint8)])

@@ -1,4 +1,8 @@
-"""Streams of text side by side, a window of them at a time."""
+"""Divide a text into rows and windows, and encode windows as tensors.
+
+The text is divided into rows of equal length, which are read side by side as a batch.
+A window is the next few tokens of every row.
+"""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -11,26 +15,31 @@ from ..bilm import BiLM
 from ..bilm.training.step import Window
 from .corpus import Stream
 
-GROUP = 128  # words of like length that go through the character CNN together
-EVEN = 16  # words that the size of a group is a multiple of
+GROUP = 128  # words of similar length that the character CNN encodes together
+MULTIPLE = 16  # of words, to which the last group is padded
 
 
-class Numbers(NamedTuple):
-    """A window as numbers of words, 0 at the boundaries: what each direction reads and
-    what it is to predict, (2, n_steps, n_rows) each."""
+class WordNumbers(NamedTuple):
+    """A window as numbers of words, with 0 for sentence boundaries.
+
+    inputs (np.ndarray): The words that each direction reads, (2, n_steps, n_rows).
+    targets (np.ndarray): The words that it should predict, (2, n_steps, n_rows).
+    """
 
     inputs: np.ndarray
     targets: np.ndarray
 
 
 class Epochs:
-    """Cuts a text into n_rows streams of equal length, in another order of its blocks
-    in each epoch, and gives windows of n_steps of them. Where a window stands is known
-    by its epoch and number alone.
+    """Divides a text into rows of equal length and these into windows. In each epoch,
+    the blocks of the text are shuffled. A window depends only on the seed, its epoch
+    and its number, so training can be resumed anywhere.
 
     stream (Stream): The text.
-    seed (int): Of the order.
-    rows (slice | None): Only these streams, for one of several processes.
+    n_rows (int): The number of rows.
+    n_steps (int): The tokens of a row in a window.
+    seed (int): The seed of the shuffling.
+    rows (slice | None): The rows of this process; None for all.
     """
 
     def __init__(
@@ -50,25 +59,27 @@ class Epochs:
         self.n_windows = self.row_length // n_steps
         if not self.n_windows:
             raise ValueError(
-                f"the text has {len(stream.tokens):,} words and boundaries; expected "
-                f"batch_size * window = {n_rows * n_steps:,} or more: use more text or "
-                "smaller settings"
+                f"the text has {len(stream.tokens):,} words and sentence boundaries; "
+                f"expected batch_size * window = {n_rows * n_steps:,} or more: use "
+                "more text or smaller values"
             )
         self._block = lru_cache(maxsize=4 * len(self.rows))(self._read_block)
         self._epoch = -1
         self._order = np.zeros(0, dtype=np.int64)
         self._starts = np.zeros(0, dtype=np.int64)
 
-    def window(self, epoch: int, number: int) -> Numbers:
+    def window(self, epoch: int, number: int) -> WordNumbers:
+        """Return a window by its epoch and its number in it."""
         if epoch != self._epoch:
-            self._begin(epoch)
+            self._shuffle(epoch)
         inputs = np.empty((2, self.n_steps + 1, len(self.rows)), dtype=np.int32)
         for column, row in enumerate(self.rows):
             at = row * self.row_length + number * self.n_steps
             inputs[:, :, column] = self._read(at, self.n_steps + 1)
-        return Numbers(inputs[:, :-1], inputs[:, 1:])
+        return WordNumbers(inputs[:, :-1], inputs[:, 1:])
 
-    def _begin(self, epoch: int) -> None:
+    def _shuffle(self, epoch: int) -> None:
+        """Choose the order of the blocks in an epoch."""
         blocks = self.stream.blocks
         lengths = np.diff(np.append(blocks, len(self.stream.tokens)))
         self._order = np.random.default_rng([self.seed, epoch]).permutation(len(blocks))
@@ -77,8 +88,11 @@ class Epochs:
         self._epoch = epoch
 
     def _read(self, at: int, n: int) -> np.ndarray:
-        """RETURNS (np.ndarray): Both directions from a place on, (2, n)."""
-        out = np.zeros((2, n), dtype=np.int32)  # after the last sentence, a boundary
+        """Return n tokens of the shuffled text for both directions, (2, n).
+
+        at (int): The index of the first one.
+        """
+        out = np.zeros((2, n), dtype=np.int32)  # the text ends with a boundary
         found = 0
         place = int(np.searchsorted(self._starts, at, side="right")) - 1
         while found < n and place < len(self._order):
@@ -94,12 +108,15 @@ class Epochs:
         blocks = self.stream.blocks
         end = None if number + 1 == len(blocks) else blocks[number + 1]
         tokens = np.asarray(self.stream.tokens[blocks[number] : end])
-        return np.stack([tokens, turn_sentences(tokens)])
+        return np.stack([tokens, reverse_sentences(tokens)])
 
 
-def turn_sentences(tokens: np.ndarray) -> np.ndarray:
-    """RETURNS (np.ndarray): The same sentences, with 0 before each, from end to
-    begin."""
+def reverse_sentences(tokens: np.ndarray) -> np.ndarray:
+    """Reverse the words of each sentence, as the backward direction reads them.
+
+    tokens (np.ndarray): Numbers of words with 0 before each sentence, (n_tokens,).
+    RETURNS (np.ndarray): The reversed sentences, also with 0 before each, (n_tokens,).
+    """
     boundary = tokens == 0
     starts = np.flatnonzero(boundary)
     ends = np.append(starts[1:], len(tokens))
@@ -109,18 +126,18 @@ def turn_sentences(tokens: np.ndarray) -> np.ndarray:
     return tokens[np.where(boundary, places, mirror)]
 
 
-class Feeder:
-    """Makes tensors of windows.
+class WindowEncoder:
+    """Encodes windows as tensors for training.
 
-    words (Sequence[str]): The words of the corpus, in the order of their numbers.
-    outputs (np.ndarray): The softmax's number of each word, counted from 1; place 0 is
-        not used.
+    bilm (BiLM): The biLM, for its encoder and device.
+    words (Sequence[str]): The words of the corpus. Word number n is words[n - 1].
+    outputs (np.ndarray): The softmax's number of each word number, (n_words + 1,);
+        index 0 is not used.
     boundaries (tuple[int, int]): The softmax's numbers of the end of a sentence, which
-        the forward direction predicts, and of its begin.
+        the forward direction predicts, and of its beginning.
     forget (bool): Whether each sentence starts from zero states.
-    even (bool): Whether the last group of words is filled up with words that nothing
-        reads, to one of a few sizes. On a CPU, products are made by programs that are
-        compiled and kept for each number of rows.
+    even (bool): Whether to pad the last group of words to a multiple of MULTIPLE. On a
+        CPU, a kernel is compiled and cached for each number of rows.
     """
 
     def __init__(
@@ -140,9 +157,10 @@ class Feeder:
         self.forget = forget
         self.even = even
 
-    def feed(self, numbers: Numbers) -> Window:
+    def encode(self, numbers: WordNumbers) -> Window:
+        """Encode a window."""
         device = self.bilm.device
-        ids, rows = self._encode(numbers.inputs)
+        ids, rows = self._encode_words(numbers.inputs)
         targets = self.outputs[numbers.targets].astype(np.int64)
         for d, boundary in enumerate(self.boundaries):
             targets[d][numbers.targets[d] == 0] = boundary
@@ -157,9 +175,15 @@ class Feeder:
             keep,
         )
 
-    def _encode(self, inputs: np.ndarray) -> tuple[list[torch.Tensor], np.ndarray]:
-        """RETURNS: The ids of distinct words in groups of like length, and which of
-        them stands at each place."""
+    def _encode_words(
+        self, inputs: np.ndarray
+    ) -> tuple[list[torch.Tensor], np.ndarray]:
+        """Encode the distinct words of a window.
+
+        inputs (np.ndarray): Numbers of words, (2, n_steps, n_rows).
+        RETURNS: The ids of the distinct words, in groups of similar length, and for
+            each input the row of its word in these, (2, n_steps, n_rows).
+        """
         encoder = self.bilm.encoder
         distinct, places = np.unique(inputs, return_inverse=True)
         places = places.reshape(inputs.shape)
@@ -168,11 +192,11 @@ class Feeder:
         order = np.argsort([encoder.cost(key) for key in keys], kind="stable")
         groups = [order[at : at + GROUP] for at in range(0, len(order), GROUP)]
         if self.even:
-            missing = -len(groups[-1]) % EVEN
+            missing = -len(groups[-1]) % MULTIPLE
             groups[-1] = np.pad(groups[-1], (0, missing), mode="edge")
         ids = [encoder.encode([keys[k] for k in group]) for group in groups]
         row_of_key = np.argsort(order)
-        # The keys are the begin of a sentence, the words, and the end.
+        # The keys are the beginning of a sentence, the words, and the end.
         key_of_place = np.arange(len(distinct)) + int(distinct[0] != 0)
         rows = row_of_key[key_of_place][places]
         rows[1][inputs[1] == 0] = row_of_key[-1]

@@ -1,1 +1,1 @@
-"""Reads raw text of any kind: files, tokenizers, sentences."""
+"""Find text files, tokenize them and divide them into sentences."""

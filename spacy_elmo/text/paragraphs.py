@@ -1,53 +1,62 @@
-"""Raw text in, paragraph by paragraph, whatever state it is in."""
+"""Load the paragraphs of text files. Damaged text is repaired or left out, and
+counted."""
 
 import codecs
 import re
 import zlib
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import srsly
 
+from .problems import Problems
 from .text_files import kind_of, open_file
 
-BLOCK = 2**20
-MAX_RECORD = 2**26  # bytes of a line of JSON, which is needed as a whole
-MAX_PARAGRAPH = 10**5  # characters; what is longer is cut at a space
-MAX_RUN = 2000  # characters without a space: tokenizers need the square of their time
+BLOCK = 2**20  # bytes that are read at a time
+MAX_RECORD = 2**26  # bytes of a line of JSON, which cannot be parsed in parts
+MAX_PARAGRAPH = 10**5  # characters; longer paragraphs are cut at a space
+# Characters without a space; longer runs are cut, because the time of a tokenizer grows
+# with the square of their length.
+MAX_RUN = 2000
 LONG_RUN = re.compile(rf"\S{{{MAX_RUN}}}")
 EMPTY_LINE = re.compile(rb"\n[ \t\r]*\n")
 
 
 class Part(NamedTuple):
-    """Some paragraphs, and whether a document ends after them. A document may be as
-    long as the corpus, so that it is never needed as a whole."""
+    """A part of a document, since a document can be as long as the whole text.
+
+    paragraphs (list[str]): Its paragraphs.
+    ends_document (bool): Whether the document ends after them.
+    """
 
     paragraphs: list[str]
-    ends: bool
+    ends_document: bool
 
 
-def read_parts(path: Path, troubles: "Counter[str]") -> Iterator[Part]:
-    """The paragraphs of a .txt file (one a line, documents parted by empty lines) or
-    .jsonl file (a document a line, under "text"), .gz or not.
+def load_paragraphs(path: Path, problems: Problems) -> Iterator[Part]:
+    """Load the paragraphs of a file, which may be compressed (.gz).
 
-    troubles (Counter[str]): Where broken input is counted.
+    path (Path): A .txt file (one paragraph per line, an empty line after each
+        document) or a .jsonl file (one document per line, under the key "text").
+    problems (Problems): Where problems are counted.
     """
     if kind_of(path) == ".jsonl":
-        for line, _ in read_lines(path, troubles, MAX_RECORD):
+        for line, _ in _read_lines(path, problems, MAX_RECORD):
             if line.strip():
-                yield from _record(line, troubles)
+                yield from _load_record(line, problems)
         return
     ended, cut = True, False
-    for line, unfinished in read_lines(path, troubles):
+    for line, unfinished in _read_lines(path, problems):
         if line.strip():
-            pieces = _pieces(line)
-            troubles["lines that were cut"] += len(pieces) > 1 and not cut
+            pieces = _cut(line)
+            problems["lines that were too long and were cut"] += (
+                len(pieces) > 1 and not cut
+            )
             ended, cut = False, unfinished
             yield Part(pieces, False)
         else:
-            troubles["empty lines"] += ended
+            problems["superfluous empty lines"] += ended
             if not ended:
                 yield Part([], True)
             ended = True
@@ -56,38 +65,43 @@ def read_parts(path: Path, troubles: "Counter[str]") -> Iterator[Part]:
 
 
 def has_documents(path: Path) -> bool:
-    """Whether a .txt file has an empty line within its first megabyte. One that has
-    none is a short document, or a text that does not show where documents end."""
+    """Return whether a .txt file has an empty line within its first megabyte. If it has
+    none, it is a short document, or it does not show where documents end."""
     with open_file(path) as file:
         try:
             return EMPTY_LINE.search(file.read(BLOCK).strip()) is not None
         except (EOFError, OSError, zlib.error):
-            return True  # read_lines will say what is wrong
+            return True  # _read_lines counts the problem
 
 
-def _record(line: str, troubles: "Counter[str]") -> Iterator[Part]:
+def _load_record(line: str, problems: Problems) -> Iterator[Part]:
+    """Load the document of a line of JSON."""
     try:
         record: Any = srsly.json_loads(line)
         text = record["text"]
         if not isinstance(text, str):
             raise ValueError
     except (ValueError, KeyError, TypeError):
-        troubles["lines that are no JSON with a text"] += 1
+        problems['lines that are not JSON with a "text"'] += 1
         return
-    text = _without_nul(text, troubles)
+    text = _without_nul(text, problems)
     if not text.isascii():
-        text = text.encode("utf-8", "replace").decode("utf-8")  # no lone surrogates
+        text = text.encode("utf-8", "replace").decode("utf-8")  # drop lone surrogates
     paragraphs = [part for part in text.split("\n") if part.strip()]
-    pieces = [piece for part in paragraphs for piece in _pieces(part)]
-    troubles["lines that were cut"] += len(pieces) > len(paragraphs)
+    pieces = [piece for part in paragraphs for piece in _cut(part)]
+    problems["lines that were too long and were cut"] += len(pieces) > len(paragraphs)
     yield Part(pieces, True)
 
 
-def read_lines(
-    path: Path, troubles: "Counter[str]", limit: int = BLOCK
+def _read_lines(
+    path: Path, problems: Problems, limit: int = BLOCK
 ) -> Iterator[tuple[str, bool]]:
-    """YIELDS (tuple[str, bool]): A line without its end, or as much of it as fits into
-    about limit bytes, and whether it goes on."""
+    """Read a file line by line.
+
+    limit (int): About the most bytes of a line to return at a time.
+    YIELDS (tuple[str, bool]): A line without its line end, or a part of a long line,
+        and whether more of that line follows.
+    """
     pending = b""
     first = True
     with open_file(path) as file:
@@ -95,7 +109,7 @@ def read_lines(
             try:
                 block = file.read(BLOCK)
             except (EOFError, OSError, zlib.error):
-                troubles["files that break off"] += 1
+                problems["files that end too early"] += 1
                 block = b""
             if not block:
                 break
@@ -103,46 +117,47 @@ def read_lines(
                 block, first = block.removeprefix(codecs.BOM_UTF8), False
             *lines, pending = (pending + block).split(b"\n")
             for line in lines:
-                yield _decode(line, troubles), False
-            # An endless line: most of it now, up to a space, if there is one.
+                yield _decode(line, problems), False
+            # Return the beginning of a long line now, up to a space if there is one.
             if len(pending) > limit:
-                place = pending.rfind(b" ") + 1 or _whole(pending)
-                yield _decode(pending[:place], troubles), True
-                pending = pending[place:]
+                end = pending.rfind(b" ") + 1 or _last_character(pending)
+                yield _decode(pending[:end], problems), True
+                pending = pending[end:]
     if pending:
-        yield _decode(pending, troubles), False
+        yield _decode(pending, problems), False
 
 
-def _whole(data: bytes) -> int:
-    """Where data can be cut without breaking a character, close to its end."""
+def _last_character(data: bytes) -> int:
+    """Return where the last character begins, since data can be cut there."""
     for back in (1, 2, 3):
-        if data[-back] & 0xC0 != 0x80:  # where a character begins
+        if data[-back] & 0xC0 != 0x80:  # no continuation byte of UTF-8
             return len(data) - back
     return len(data)
 
 
-def _decode(line: bytes, troubles: "Counter[str]") -> str:
+def _decode(line: bytes, problems: Problems) -> str:
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError:
-        troubles["lines of broken UTF-8"] += 1
+        problems["lines with invalid UTF-8"] += 1
         text = re.sub("\ufffd+", "\ufffd", line.decode("utf-8", "replace"))
-    return _without_nul(text, troubles).rstrip("\r")
+    return _without_nul(text, problems).rstrip("\r")
 
 
-def _without_nul(text: str, troubles: "Counter[str]") -> str:
-    troubles["lines with NUL"] += "\0" in text
+def _without_nul(text: str, problems: Problems) -> str:
+    problems["lines with NUL characters"] += "\0" in text
     return text.replace("\0", "")
 
 
-def _pieces(text: str) -> list[str]:
+def _cut(text: str) -> list[str]:
+    """Cut a paragraph that is too long, or has no spaces, into pieces."""
     pieces = []
     while len(text) > MAX_RUN:
-        place = min(len(text), MAX_PARAGRAPH)
+        end = min(len(text), MAX_PARAGRAPH)
         if len(text) > MAX_PARAGRAPH:
-            place = text.rfind(" ", 1, MAX_PARAGRAPH) + 1 or MAX_PARAGRAPH
-        run = LONG_RUN.search(text, 0, place)
-        place = run.end() if run else place
-        pieces.append(text[:place])
-        text = text[place:]
+            end = text.rfind(" ", 1, MAX_PARAGRAPH) + 1 or MAX_PARAGRAPH
+        run = LONG_RUN.search(text, 0, end)
+        end = run.end() if run else end
+        pieces.append(text[:end])
+        text = text[end:]
     return [*pieces, text] if text else pieces

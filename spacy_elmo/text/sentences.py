@@ -1,25 +1,32 @@
-"""The sentences of a text, one after another."""
+"""Load the sentences of a text one after another."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from .chunks import make_chunks
+from .problems import Problems
 from .text_files import find_files
+from .tokenized_chunks import tokenize_chunk
 from .tokenizers import Tokenization
-from .word_streams import make_chunks, split_chunk
 
 
-def read_sentences(
+def load_sentences(
     texts: Sequence[str],
     tokenization: Tokenization,
-    troubles: "Counter[str] | None" = None,
+    problems: Problems | None = None,
 ) -> Iterator[list[str]]:
-    """texts (Sequence[str]): Files, folders, patterns.
-    troubles (Counter[str] | None): Where broken input is counted."""
-    troubles = Counter() if troubles is None else troubles
-    for chunk in make_chunks(find_files(texts), 0.0, troubles):
-        found = split_chunk(tokenization, 0.0, chunk)
-        stream = found.streams[0]
-        for part in np.split(stream, np.flatnonzero(stream == 0))[1:]:
-            yield [found.words[number - 1] for number in part[1:].tolist()]
+    """Load sentences.
+
+    texts (Sequence[str]): Files, folders or glob patterns.
+    tokenization (Tokenization): How the text is divided into words.
+    problems (Problems | None): Where problems of the text are counted.
+    YIELDS (list[str]): The words of a sentence.
+    """
+    problems = Counter() if problems is None else problems
+    for chunk in make_chunks(find_files(texts), 0.0, problems):
+        tokenized = tokenize_chunk(tokenization, 0.0, chunk)
+        tokens = tokenized.streams[0].tokens
+        for sentence in np.split(tokens, np.flatnonzero(tokens == 0))[1:]:
+            yield [tokenized.words[number - 1] for number in sentence[1:].tolist()]

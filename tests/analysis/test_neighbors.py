@@ -161,7 +161,7 @@ def test_interrupted_build_leaves_what_was_there(bilm, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(index_module, "read_sentences", interrupted)
+        patch.setattr(index_module, "load_sentences", interrupted)
         with pytest.raises(KeyboardInterrupt):
             build_index(other, path, TOKENIZED, folder, key)
     assert open_index(folder, key) is None

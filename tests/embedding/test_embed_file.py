@@ -13,8 +13,8 @@ from pyarrow import parquet
 
 from spacy_elmo.bilm import BiLM, BiLMConfig, BytesConfig, LSTMConfig, load_bilm
 from spacy_elmo.bilm.fingerprint import fingerprint
-from spacy_elmo.embedding import embed_file as dump_module
-from spacy_elmo.embedding.embed_file import dump
+from spacy_elmo.embedding import embed_file as embed_module
+from spacy_elmo.embedding.embed_file import embed_file
 
 SENTENCES = [[f"w{n}", "눈", "x" * 60][: 1 + n % 3] for n in range(23)]
 ENDINGS = ["hdf5", "h5", "parquet"]
@@ -33,7 +33,7 @@ def bilm():
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    monkeypatch.setattr(dump_module, "PART", 5)
+    monkeypatch.setattr(embed_module, "PART", 5)
 
 
 def read(path):
@@ -71,7 +71,7 @@ def assert_same(found, expected):
 def test_all_layers_of_all_sentences(bilm, tmp_path, ending, n):
     path = tmp_path / f"vectors.{ending}"
     told = []
-    assert dump(bilm, SENTENCES[:n], path, tell=told.append) == n
+    assert embed_file(bilm, SENTENCES[:n], path, on_progress=told.append) == n
     assert told[-1] == n
     assert_same(read(path), bilm.embed(SENTENCES[:n]))
     assert read(path)[0].shape == (3, 1, 10)
@@ -92,7 +92,7 @@ def interrupt(bilm, path, monkeypatch, *, after, sentences=SENTENCES):
 
     monkeypatch.setattr(bilm, "embed", embed)
     with pytest.raises(KeyboardInterrupt):
-        dump(bilm, sentences, path)
+        embed_file(bilm, sentences, path)
     monkeypatch.setattr(bilm, "embed", real)
     assert not path.exists()
 
@@ -112,11 +112,11 @@ def watched(bilm, monkeypatch):
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_interrupted_run_goes_on(bilm, tmp_path, monkeypatch, ending):
     whole, path = tmp_path / f"whole.{ending}", tmp_path / f"parts.{ending}"
-    dump(bilm, SENTENCES, whole)
+    embed_file(bilm, SENTENCES, whole)
     interrupt(bilm, path, monkeypatch, after=2)
     interrupt(bilm, path, monkeypatch, after=1)
     seen = watched(bilm, monkeypatch)
-    assert dump(bilm, iter(SENTENCES), path) == 23
+    assert embed_file(bilm, iter(SENTENCES), path) == 23
     assert seen == SENTENCES[15:]
     assert path.read_bytes() == whole.read_bytes()
     assert sorted(p.name for p in tmp_path.iterdir()) == [path.name, whole.name]
@@ -124,7 +124,7 @@ def test_interrupted_run_goes_on(bilm, tmp_path, monkeypatch, ending):
 
 def test_killed_while_a_part_is_written(bilm, tmp_path, monkeypatch):
     path = tmp_path / "vectors.hdf5"
-    write, merge = dump_module.WRITERS["hdf5"]
+    write, merge = embed_module.WRITERS["hdf5"]
 
     def killed(target, part, layers, first):
         if first == 10:
@@ -132,11 +132,11 @@ def test_killed_while_a_part_is_written(bilm, tmp_path, monkeypatch):
             raise KeyboardInterrupt
         write(target, part, layers, first)
 
-    monkeypatch.setitem(dump_module.WRITERS, "hdf5", (killed, merge))
+    monkeypatch.setitem(embed_module.WRITERS, "hdf5", (killed, merge))
     with pytest.raises(KeyboardInterrupt):
-        dump(bilm, SENTENCES, path)
-    monkeypatch.setitem(dump_module.WRITERS, "hdf5", (write, merge))
-    dump(bilm, SENTENCES, path)
+        embed_file(bilm, SENTENCES, path)
+    monkeypatch.setitem(embed_module.WRITERS, "hdf5", (write, merge))
+    embed_file(bilm, SENTENCES, path)
     assert_same(read(path), bilm.embed(SENTENCES))
 
 
@@ -149,7 +149,7 @@ def test_parts_of_another_bilm_are_not_used(bilm, tmp_path, monkeypatch):
     interrupt(bilm, path, monkeypatch, after=3)
     assert len(list(folder.iterdir())) == 3  # those of the other one are gone
     assert not left & {part.name for part in folder.iterdir()}
-    dump(bilm, SENTENCES, path)
+    embed_file(bilm, SENTENCES, path)
     assert_same(read(path), bilm.embed(SENTENCES))
 
 
@@ -157,7 +157,7 @@ def test_parts_of_another_precision_are_not_used(bilm, tmp_path, monkeypatch):
     path = tmp_path / "vectors.hdf5"
     interrupt(bilm, path, monkeypatch, after=2)
     bilm.precision = "int8"
-    dump(bilm, SENTENCES, path)
+    embed_file(bilm, SENTENCES, path)
     assert_same(read(path), bilm.embed(SENTENCES))
 
 
@@ -166,7 +166,7 @@ def test_parts_of_another_text_are_not_used(bilm, tmp_path, monkeypatch):
     other = [*SENTENCES[:6], ["another"], *SENTENCES[7:]]
     interrupt(bilm, path, monkeypatch, after=3, sentences=other)
     seen = watched(bilm, monkeypatch)
-    dump(bilm, SENTENCES, path)
+    embed_file(bilm, SENTENCES, path)
     assert seen == [*SENTENCES[5:10], *SENTENCES[15:]]  # and no more than that
     monkeypatch.undo()
     assert_same(read(path), bilm.embed(SENTENCES))
@@ -211,7 +211,7 @@ def test_command_reads_tokenized_text(bilm, source, tmp_path):
 @pytest.mark.parametrize(
     "name, data, expected",
     [
-        ("out.npz", "Words.", "found the ending '.npz'; expected one of .hdf5, .h5"),
+        ("out.npz", "Words.", "found the suffix '.npz'; expected one of .hdf5, .h5"),
         ("out.hdf5", "", "found no sentences; expected some text"),
         ("out.parquet", " \n", "found no sentences; expected some text"),
     ],
@@ -233,7 +233,7 @@ def test_broken_text_is_told(source, tmp_path):
     (tmp_path / "a.txt").write_bytes(b"one\n\xff\xfe two\n")
     done = call("embed", source, tmp_path / "a.txt", tmp_path / "out.hdf5")
     assert done.exit_code == 0, done.output
-    assert "In the text: 1 lines of broken UTF-8" in text(done)
+    assert "Problems found in the text: 1 lines with invalid UTF-8" in text(done)
 
 
 @pytest.mark.parametrize("module, ending", [("h5py", "hdf5"), ("pyarrow", "parquet")])

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from spacy_elmo.pretrain.pretrain_config import load_config
-from spacy_elmo.pretrain.run import pretrain, read_log
+from spacy_elmo.pretrain.pretraining import pretrain
+from spacy_elmo.pretrain.progress import load_log
 
 CONFIG = """
 [paths]
@@ -89,4 +90,4 @@ def train(config_path, output, **overrides):
     named = {key.replace("__", "."): value for key, value in overrides.items()}
     said = []
     pretrain(load_config(config_path, named), output, say=said.append)
-    return "\n".join(said), read_log(output / "log.jsonl")
+    return "\n".join(said), load_log(output / "log.jsonl")

@@ -15,7 +15,7 @@ from spacy_elmo.bilm.encoders import Lexicon
 from spacy_elmo.bilm.state import State
 from spacy_elmo.bilm.training.softmax_backward import RowGradient
 from spacy_elmo.pretrain.corpus import Stream
-from spacy_elmo.pretrain.windows import Epochs, Feeder
+from spacy_elmo.pretrain.windows import Epochs, WindowEncoder
 
 N_ROWS, N_WORDS = 3, 40
 WORDS = [f"w{'x' * (n % 7)}{n}" for n in range(1, N_WORDS + 1)]
@@ -52,9 +52,9 @@ def make_window(bilm, *, number=1, n_steps=7, forget=True, dtype=torch.float64):
         tokens += [0, *rng.integers(1, N_WORDS + 1, rng.integers(1, 9)).tolist()]
     stream = Stream(np.array(tokens, np.int32), np.array([0]))
     outputs = np.array([0, *(min(n + 2, 29) for n in range(1, N_WORDS + 1))])
-    feeder = Feeder(bilm, WORDS, outputs, (1, 0), forget=forget)
+    window_encoder = WindowEncoder(bilm, WORDS, outputs, (1, 0), forget=forget)
     epochs = Epochs(stream, n_rows=N_ROWS, n_steps=n_steps, seed=0)
-    window = feeder.feed(epochs.window(0, number))
+    window = window_encoder.encode(epochs.window(0, number))
     keep = None if window.keep is None else window.keep.to(dtype)
     return window._replace(keep=keep)
 

@@ -17,10 +17,11 @@ from spacy.tokens import Doc, DocBin
 from spacy_elmo.bilm.formats.small_files import write_vocab
 from spacy_elmo.pretrain import corpus as corpus_module
 from spacy_elmo.pretrain import corpus_writer
-from spacy_elmo.text import word_streams
-from spacy_elmo.text.sentences import read_sentences
+from spacy_elmo.text import chunks, tokenized_chunks
+from spacy_elmo.text.chunks import Chunk
+from spacy_elmo.text.sentences import load_sentences
+from spacy_elmo.text.tokenized_chunks import tokenize_chunk
 from spacy_elmo.text.tokenizers import Tokenization
-from spacy_elmo.text.word_streams import Chunk, split_chunk
 
 TEXT = "Snow fell. It did not stop!\nDr. Kim's dog (3 kg) left...\n\nThe end?  «Yes.»\n"
 
@@ -115,8 +116,9 @@ def test_text_without_words_gets_one_sentence(tmp_path, data):
 @given(st.text(" \t\"').!?。؟…,-aBé한1", max_size=40))
 @example('He left.  "Why?" he said.')  # a space token begins the sentence
 def test_sentences_are_those_of_the_sentencizer(text):
-    found = split_chunk(Tokenization("en"), 0.0, Chunk([text], [True], [False]))
-    parts = np.split(found.streams[0], np.flatnonzero(found.streams[0] == 0))[1:]
+    found = tokenize_chunk(Tokenization("en"), 0.0, Chunk([text], [True], [False]))
+    tokens = found.streams[0].tokens
+    parts = np.split(tokens, np.flatnonzero(tokens == 0))[1:]
     assert [[found.words[n - 1] for n in p[1:]] for p in parts] == by_spacy([text])
 
 
@@ -125,7 +127,7 @@ def test_tokenized_text_is_a_sentence_a_line(tmp_path):
     corpus, _ = build(tmp_path / "corpus", path, tokenized=True)
     assert sentences(corpus) == [["A", ".", "B", "c!"], ["don't", "stop"]]
     tokenization = Tokenization("en", tokenized=True)
-    assert list(read_sentences([str(path)], tokenization)) == sentences(corpus)
+    assert list(load_sentences([str(path)], tokenization)) == sentences(corpus)
 
 
 def test_words_come_by_falling_frequency(tmp_path):
@@ -192,16 +194,16 @@ def files(folder):
 
 @pytest.mark.slow
 def test_processes_change_no_byte(tmp_path, monkeypatch):
-    monkeypatch.setattr(word_streams, "CHUNK_CHARACTERS", 200)
-    monkeypatch.setattr(word_streams, "FEW_CHUNKS", 2)
+    monkeypatch.setattr(chunks, "CHUNK_CHARACTERS", 200)
+    monkeypatch.setattr(tokenized_chunks, "FEW_CHUNKS", 2)
     pools = []
-    real = word_streams.ProcessPoolExecutor
+    real = tokenized_chunks.ProcessPoolExecutor
 
     def pool(n_process, **options):
         pools.append(n_process)
         return real(n_process, **options)
 
-    monkeypatch.setattr(word_streams, "ProcessPoolExecutor", pool)
+    monkeypatch.setattr(tokenized_chunks, "ProcessPoolExecutor", pool)
     path = write_text(tmp_path / "a.txt")
     assert path.stat().st_size > 10 * 200
     for n in (1, 2):
@@ -295,7 +297,7 @@ def test_a_text_without_empty_lines_is_held_out_in_parts(tmp_path, end):
 
 
 def test_held_out_everywhere_the_same():
-    chosen = [n for n in range(40) if word_streams.is_held_out(f"d{n}", 0.2)]
+    chosen = [n for n in range(40) if chunks.is_held_out(f"d{n}", 0.2)]
     assert chosen == [3, 10, 14, 15, 25, 28, 29, 30]
 
 
@@ -321,7 +323,7 @@ def test_text_to_hold_out_without_words_is_refused(tmp_path, text, n_documents):
 def few_documents(folder, kind):
     """Six documents, none of which is held out by itself."""
     texts = [f"d{n} begins. " + "And goes on. " * n for n in range(6)]
-    assert not any(word_streams.is_held_out(t[:100], 1e-4) for t in texts)
+    assert not any(chunks.is_held_out(t[:100], 1e-4) for t in texts)
     if kind == "spacy":
         nlp = spacy.blank("en")
         docs = DocBin(docs=[nlp(text) for text in texts])
@@ -352,8 +354,8 @@ def test_of_few_documents_one_is_held_out(tmp_path, monkeypatch, kind):
     counts = [dict(zip(c.words, c.counts.tolist())) for c in (corpus, given)]
     assert counts[0] == counts[1]
     # In as many processes as wanted.
-    monkeypatch.setattr(word_streams, "CHUNK_CHARACTERS", 20)
-    monkeypatch.setattr(word_streams, "FEW_CHUNKS", 1)
+    monkeypatch.setattr(chunks, "CHUNK_CHARACTERS", 20)
+    monkeypatch.setattr(tokenized_chunks, "FEW_CHUNKS", 1)
     for n in (1, 2):
         build(tmp_path / str(n), path, dev_share=1e-4, n_process=n)
     assert files(tmp_path / "1") == files(tmp_path / "2")
@@ -361,7 +363,7 @@ def test_of_few_documents_one_is_held_out(tmp_path, monkeypatch, kind):
 
 def test_the_document_nearest_to_the_share_is_held_out(tmp_path, monkeypatch):
     monkeypatch.setattr(corpus_writer, "MAX_BLOCK", 4)
-    monkeypatch.setattr(word_streams, "is_held_out", lambda text, share: False)
+    monkeypatch.setattr(chunks, "is_held_out", lambda text, share: False)
     path, texts = few_documents(tmp_path, "text")
     corpus, _ = build(tmp_path / "corpus", path, dev_share=0.2)
     assert documents(corpus, "dev") == {3}

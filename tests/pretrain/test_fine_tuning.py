@@ -1,4 +1,4 @@
-"""Going on from another biLM, and the vocabulary of the softmax."""
+"""Start from another biLM, and the vocabulary of the softmax."""
 
 import pytest
 import torch
@@ -9,10 +9,11 @@ from helpers.pretraining import train, write_config, write_text
 
 from spacy_elmo import load_bilm
 from spacy_elmo.bilm.formats.sources import save_bilm
-from spacy_elmo.pretrain import vocab as vocab_module
+from spacy_elmo.pretrain import initial_bilm
 from spacy_elmo.pretrain.corpus import Corpus
+from spacy_elmo.pretrain.initial_bilm import make_bilm, make_softmax_config
 from spacy_elmo.pretrain.pretrain_config import VocabConfig, load_config
-from spacy_elmo.pretrain.vocab import choose_words, make_bilm, softmax_config
+from spacy_elmo.pretrain.vocab import choose_words
 
 SPECIAL = ["<S>", "</S>", "<UNK>"]
 NEW = "zog zog zog zig zag zig zog. zig zog zag. zeg.\n\n"
@@ -237,8 +238,8 @@ def test_chosen_words(tmp_path):
     "kind, n_words, n_samples, expected",
     [
         ("auto", 100, 10, "full"),
-        ("auto", vocab_module.FULL_UP_TO + 1, 8192, "sampled"),
-        ("full", vocab_module.FULL_UP_TO + 1, 8192, "full"),
+        ("auto", initial_bilm.FULL_UP_TO + 1, 8192, "sampled"),
+        ("full", initial_bilm.FULL_UP_TO + 1, 8192, "full"),
         ("sampled", 100, 10, "sampled"),
         ("sampled", 100, 100, "full"),
         ("sampled", 100, 8192, "full"),
@@ -247,7 +248,7 @@ def test_chosen_words(tmp_path):
 )
 def test_kind_of_softmax(kind, n_words, n_samples, expected):
     settings = VocabConfig(softmax=kind, n_samples=n_samples)
-    assert softmax_config(n_words, settings).type == expected
+    assert make_softmax_config(n_words, settings).type == expected
 
 
 def test_large_samples_train_a_full_softmax(config_path, tmp_path):

@@ -11,7 +11,7 @@ from helpers.pretraining import write_text
 
 from spacy_elmo.bilm import BiLM, BiLMConfig, BytesConfig, LSTMConfig, SoftmaxConfig
 from spacy_elmo.pretrain import perplexity
-from spacy_elmo.pretrain.measure import measure
+from spacy_elmo.pretrain.text_perplexity import measure_text
 from spacy_elmo.text.tokenizers import Tokenization
 
 KINDS = ["full", "sampled", "adaptive"]
@@ -119,7 +119,7 @@ def check(result, expected):
 def test_sentence_by_sentence(bilm, path, sentences, monkeypatch, n_tokens, n_slice):
     monkeypatch.setattr(perplexity, "MAX_BATCH_TOKENS", n_tokens)
     monkeypatch.setattr(perplexity, "SLICE", n_slice)
-    result = measure(bilm, [str(path)], Tokenization("en"))
+    result = measure_text(bilm, [str(path)], Tokenization("en"))
     check(result, by_sentence(bilm, sentences))
     words = [word for words in sentences for word in words]
     assert result.n_tokens == len(words)
@@ -129,7 +129,7 @@ def test_sentence_by_sentence(bilm, path, sentences, monkeypatch, n_tokens, n_sl
 @pytest.mark.parametrize("n_steps", [1, 7, 256])
 def test_one_stream(bilm, path, sentences, monkeypatch, n_steps):
     monkeypatch.setattr(perplexity, "STREAM_WINDOW", n_steps)
-    result = measure(bilm, [str(path)], Tokenization("en"), carry=True)
+    result = measure_text(bilm, [str(path)], Tokenization("en"), carry=True)
     expected = by_stream(bilm, sentences)
     check(result, expected)
     assert expected != pytest.approx(by_sentence(bilm, sentences), rel=1e-3)
@@ -145,14 +145,20 @@ def test_one_stream(bilm, path, sentences, monkeypatch, n_steps):
 )
 def test_other_sizes(path, sentences, sizes):
     bilm = make_bilm("full", sentences, **sizes)
-    check(measure(bilm, [str(path)], Tokenization("en")), by_sentence(bilm, sentences))
-    stream = measure(bilm, [str(path)], Tokenization("en"), carry=True)
+    check(
+        measure_text(bilm, [str(path)], Tokenization("en")),
+        by_sentence(bilm, sentences),
+    )
+    stream = measure_text(bilm, [str(path)], Tokenization("en"), carry=True)
     check(stream, by_stream(bilm, sentences))
 
 
 def test_threads_do_not_matter(path, sentences, two_threads):
     bilm = make_bilm("full", sentences)
-    check(measure(bilm, [str(path)], Tokenization("en")), by_sentence(bilm, sentences))
+    check(
+        measure_text(bilm, [str(path)], Tokenization("en")),
+        by_sentence(bilm, sentences),
+    )
 
 
 # The command

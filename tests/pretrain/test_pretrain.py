@@ -11,14 +11,15 @@ from helpers.pretraining import train, write_config, write_text
 from spacy_elmo import load_bilm
 from spacy_elmo.bilm.state import State
 from spacy_elmo.bilm.training.step import Dropout, train_step
-from spacy_elmo.pretrain import run as run_module
-from spacy_elmo.pretrain.measure import measure
+from spacy_elmo.pretrain import pretraining
+from spacy_elmo.pretrain.initial_bilm import make_bilm
 from spacy_elmo.pretrain.optimizers import Adagrad
 from spacy_elmo.pretrain.pretrain_config import PretrainConfig, Section, load_config
+from spacy_elmo.pretrain.pretraining import check_precision, open_corpus, pretrain
+from spacy_elmo.pretrain.progress import load_log
 from spacy_elmo.pretrain.ranks import Ranks
-from spacy_elmo.pretrain.run import check_precision, open_corpus, pretrain, read_log
+from spacy_elmo.pretrain.text_perplexity import measure_text
 from spacy_elmo.pretrain.trainer import Trainer
-from spacy_elmo.pretrain.vocab import make_bilm
 from spacy_elmo.text.text_files import find_files
 from spacy_elmo.text.tokenizers import Tokenization
 
@@ -218,7 +219,7 @@ def test_command_with_overrides(config_path, tmp_path):
     done = call("pretrain", config_path, "--output", out, *args)
     assert done.exit_code == 0, done.output
     assert "The softmax knows 20 words" in text(done)
-    config = read_log(out / "log.jsonl")[0]["config"]
+    config = load_log(out / "log.jsonl")[0]["config"]
     assert (config["training"]["max_steps"], config["training"]["seed"]) == (2, 7)
     bilm = load_bilm(out / "model-last")
     assert bilm.config.training["steps"] == 2 and len(bilm.vocab) == 20
@@ -272,7 +273,7 @@ def test_found_before_the_text_is_read(
     def build(*args, **options):
         raise AssertionError("too late")
 
-    monkeypatch.setattr(run_module, "build_corpus", build)
+    monkeypatch.setattr(pretraining, "build_corpus", build)
     config = load_config(config_path, overrides)
     with pytest.raises(ValueError, match=expected) as caught:
         pretrain(config, tmp_path / "run", say=lambda said: None)
@@ -310,7 +311,7 @@ def test_best_model_is_the_one_that_was_measured(config_path, tmp_path):
     dev = write_text(tmp_path / "dev.txt", n_documents=5, seed=1)
     train(config_path, tmp_path / "run", paths__dev_text=str(dev))
     best = load_bilm(tmp_path / "run" / "model-best")
-    found = measure(best, [str(dev)], Tokenization("en")).as_dict()
+    found = measure_text(best, [str(dev)], Tokenization("en")).as_dict()
     kept = best.config.training["perplexity"]
     assert found.keys() == kept.keys()
     for key, value in kept.items():
@@ -390,7 +391,7 @@ def test_step_accumulates_windows(config_path, tmp_path):
     other, _ = make_trainer(config_path, tmp_path, **settings)
     bilm, state, total = other.bilm, other.state, {}
     for number in range(3):
-        window = other.feeder.feed(other.epochs.window(0, number))
+        window = other.window_encoder.encode(other.epochs.window(0, number))
         step = train_step(bilm, window, state, Dropout(0.0, 0, bilm.device))
         state = step.state
         for name, gradient in step.gradients.items():

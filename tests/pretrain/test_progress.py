@@ -11,8 +11,8 @@ from helpers.pretraining import write_config, write_text
 from spacy_elmo.pretrain import progress as progress_module
 from spacy_elmo.pretrain.perplexity import Perplexity
 from spacy_elmo.pretrain.pretrain_config import load_config
+from spacy_elmo.pretrain.pretraining import pretrain
 from spacy_elmo.pretrain.progress import Console
-from spacy_elmo.pretrain.run import pretrain
 from spacy_elmo.pretrain.trainer import Progress, StepReport
 
 REPORT = StepReport(
@@ -53,8 +53,8 @@ def line(terminal):
 def test_live_line(terminal):
     Console(print).step(REPORT)
     assert line(terminal) == (
-        "step 1,234 | 4,321 words/s | loss 2.500 | ppl 7.4 > 20.1 < | 25.0% done, "
-        "0:30:00 left"
+        "step 1,234 | 4,321 words/s | loss 2.500 | perplexity 7.4/20.1 | "
+        "25.0% done, 0:30:00 left"
     )
     assert "\n" not in terminal.getvalue()
 
@@ -69,7 +69,7 @@ def test_time_left(terminal, share, left):
 
 def test_nobody_knows_how_long_patience_lasts(terminal):
     Console(print).step(replace(REPORT, share_done=0.0))
-    assert line(terminal).endswith("ppl 7.4 > 20.1 <")
+    assert line(terminal).endswith("perplexity 7.4/20.1")
 
 
 def test_losses_are_smoothed(terminal):
@@ -95,7 +95,8 @@ def test_rows_of_evaluations_clear_the_line(terminal):
         progress = replace(REPORT.progress, since_best=since_best)
         console.evaluation(progress, Perplexity(10.0, 20.0, 5, 1))
         assert line(terminal) == ""
-    header, first, second = said
+    title, header, first, second = said
+    assert title == "Perplexity on the text held out (* is the best so far):"
     assert header.split()[:4] == ["step", "epoch", "words", "minutes"]
     cells = ["1,234", "1", "2.50M", "10.0", "10.0", "20.0", "15.0"]
     assert first.split() == [*cells, "*"] and second.split() == cells

@@ -17,8 +17,9 @@ from spacy_elmo import load_bilm
 from spacy_elmo.cli.common_options import get_device
 from spacy_elmo.pretrain.checkpoints import Checkpoints
 from spacy_elmo.pretrain.pretrain_config import load_config
+from spacy_elmo.pretrain.pretraining import pretrain
+from spacy_elmo.pretrain.progress import load_log
 from spacy_elmo.pretrain.ranks import Ranks, choose_gpu
-from spacy_elmo.pretrain.run import pretrain, read_log
 from spacy_elmo.pretrain.trainer import Trainer
 
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
@@ -44,7 +45,7 @@ def start(config_path, output, *args, restarts=0):
 
 
 def entries(output, kind):
-    return [e for e in read_log(output / "log.jsonl") if e["type"] == kind]
+    return [e for e in load_log(output / "log.jsonl") if e["type"] == kind]
 
 
 def wait_for_step(output, step, process):
@@ -112,7 +113,7 @@ def test_sampled_softmax_and_resume_on_another_number(config_path, tmp_path):
     config = load_config(config_path, overrides)
     pretrain(config, tmp_path / "run", resume=True, say=said.append)
     assert any("written by 2 processes and this run has 1" in line for line in said)
-    assert any("Going on from step 12" in line for line in said)
+    assert any("Continuing from step 12" in line for line in said)
     assert entries(tmp_path / "run", "evaluation")[-1]["step"] == 16
 
 
@@ -123,8 +124,8 @@ def test_what_one_process_began_two_go_on_with(config_path, tmp_path):
     process = start(config_path, output, "--resume", "--training.max_steps", 16)
     out, _ = process.communicate(timeout=300)
     assert process.returncode == 0, out
-    assert "and this run has 2: the states carried over are reset" in out
-    assert out.count("Going on from step 12") == 1  # only one of them speaks
+    assert "and this run has 2: LSTM states start from zero" in out
+    assert out.count("Continuing from step 12") == 1  # only one of them speaks
     steps = [entry["step"] for entry in entries(output, "evaluation")]
     assert steps == [4, 8, 12, 16]
     n_words = 4 * 6  # of a step of one process
@@ -143,7 +144,7 @@ TWO_CLOCKS = """if True:
     import torch
     from spacy_elmo.pretrain import trainer
     from spacy_elmo.pretrain.pretrain_config import load_config
-    from spacy_elmo.pretrain.run import pretrain
+    from spacy_elmo.pretrain.pretraining import pretrain
 
     rank = int(os.environ["RANK"])
     rates = []
@@ -167,7 +168,7 @@ TWO_CLOCKS = """if True:
             torch.save(kept, Path(sys.argv[2]) / f"{rank}.pt")
 
     trainer.time = Clock
-    from spacy_elmo.pretrain import run
+    from spacy_elmo.pretrain import pretraining as run
     run.Trainer = Trainer
     overrides = {
         "training.max_steps": 0,
@@ -294,7 +295,7 @@ def test_only_a_lost_process_is_called_lost(two, monkeypatch, error, lost):
     with pytest.raises(ValueError if lost else torch.OutOfMemoryError) as caught:
         Ranks(torch.device("cpu")).any(True)
     said = str(caught.value)
-    assert ("process 0 lost touch" in said) == lost and "\n" not in said
+    assert ("process 0 lost the connection" in said) == lost and "\n" not in said
 
 
 def test_errors_of_the_model_are_not_those_of_the_exchange(
@@ -318,13 +319,13 @@ def test_a_process_that_dies_stops_the_job(config_path, tmp_path):
     os.kill(worker_of(process), signal.SIGKILL)
     out, _ = process.communicate(timeout=120)
     assert process.returncode != 0
-    assert "--resume goes on from the last checkpoint" in " ".join(out.split()) or (
+    assert "--resume continues from the last checkpoint" in " ".join(out.split()) or (
         "SIGKILL" in out
     )
     config = load_config(config_path, {"training.max_steps": 1})
     said = []
     pretrain(config, tmp_path / "run", resume=True, say=said.append)
-    assert any(line.startswith("Going on from step") for line in said)
+    assert any(line.startswith("Continuing from step") for line in said)
 
 
 @pytest.mark.slow
@@ -336,6 +337,6 @@ def test_torchrun_starts_again_where_it_was(config_path, tmp_path):
     os.kill(worker_of(process), signal.SIGKILL)
     out, _ = process.communicate(timeout=300)
     assert process.returncode == 0, out
-    assert "Going on from step" in out
+    assert "Continuing from step" in out
     steps = [entry["step"] for entry in entries(tmp_path / "run", "evaluation")]
     assert steps == list(range(4, 401, 4))

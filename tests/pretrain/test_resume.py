@@ -19,8 +19,9 @@ from spacy_elmo.files import replace_folder, restore_folder
 from spacy_elmo.pretrain.checkpoints import Checkpoints
 from spacy_elmo.pretrain.corpus import Corpus, build_corpus
 from spacy_elmo.pretrain.pretrain_config import load_config
+from spacy_elmo.pretrain.pretraining import pretrain
+from spacy_elmo.pretrain.progress import load_log
 from spacy_elmo.pretrain.ranks import Ranks
-from spacy_elmo.pretrain.run import pretrain, read_log
 from spacy_elmo.pretrain.trainer import Trainer
 from spacy_elmo.text.tokenizers import Tokenization
 
@@ -110,7 +111,7 @@ def test_killed_at_random_moments(config_path, tmp_path):
         n_kills += 1
     assert n_kills
     assert_same_bits(tmp_path / "whole", tmp_path / "killed")
-    steps = [e["step"] for e in read_log(log) if e["type"] == "evaluation"]
+    steps = [e["step"] for e in load_log(log) if e["type"] == "evaluation"]
     assert steps == list(range(2, 61, 2))
 
 
@@ -128,7 +129,7 @@ def test_killed_while_a_checkpoint_is_written(config_path, tmp_path, monkeypatch
         train(config_path, tmp_path / "parts")
     monkeypatch.undo()
     said = train(config_path, tmp_path / "parts", resume=True)
-    assert "Going on from step 4" in said
+    assert "Continuing from step 4" in said
     assert_same_bits(tmp_path / "whole", tmp_path / "parts")
 
 
@@ -169,7 +170,7 @@ def test_a_corrupt_checkpoint_is_passed_over(config_path, tmp_path, damage):
         facts.write_text(json.dumps(said), "utf8")
     said = train(config_path, tmp_path / "parts", resume=True)
     assert "step-10: cannot be used" in said
-    assert "Going on from step 8" in said
+    assert "Continuing from step 8" in said
     assert_same_bits(tmp_path / "whole", tmp_path / "parts")
 
 
@@ -182,7 +183,7 @@ def test_only_corrupt_checkpoints(config_path, tmp_path):
     assert f"Found no checkpoint in {run}: starting from the beginning" in said
     # They do not count as newer than what this run writes.
     assert Checkpoints(run / "checkpoints").steps() == [4, 5]
-    assert "Going on from step 5" in train(config_path, run, resume=True)
+    assert "Continuing from step 5" in train(config_path, run, resume=True)
 
 
 @pytest.mark.parametrize("moment", [0, 1])
@@ -243,7 +244,7 @@ def test_another_text_held_out_has_a_best_of_its_own(config_path, tmp_path):
         path.write_text(json.dumps(facts), "utf8")
     settings = {"paths__dev_text": str(held_out[1]), "training__max_steps": 16}
     said = train(config_path, run, resume=True, **settings)
-    assert "the text has changed" in said
+    assert "The text has changed" in said
     config = json.loads((run / "model-best" / "config.json").read_text("utf8"))
     assert config["training"]["steps"] == 16
 
@@ -264,7 +265,7 @@ def test_asked_to_stop_it_saves(config_path, tmp_path, number):
     process.send_signal(number)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 130  # not done
-    assert "--resume goes on from here" in out
+    assert "--resume continues from here" in out
     assert len(list((tmp_path / "run" / "checkpoints").glob("step-*"))) == 1
 
 
@@ -290,12 +291,12 @@ WAITING = """if True:
     from pathlib import Path
     import spacy
     from spacy.cli import setup_cli
-    from spacy_elmo.text import tokenizers, word_streams
+    from spacy_elmo.text import chunks, tokenized_chunks, tokenizers
 
     # In the background of a shell, it would be ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    word_streams.CHUNK_CHARACTERS = 500  # other processes get small texts too
-    word_streams.FEW_CHUNKS = 2
+    chunks.CHUNK_CHARACTERS = 500  # other processes get small texts too
+    tokenized_chunks.FEW_CHUNKS = 2
 
     @spacy.registry.tokenizers("spacy_elmo.waiting.v1")
     def make_tokenizer():
@@ -349,7 +350,7 @@ def test_ctrl_c_while_the_text_is_read(config_path, tmp_path, n_process):
 
     done = subprocess.run(args, timeout=300, **options)
     assert done.returncode == 0, done.stdout
-    assert done.stdout.startswith("Prepared: ")  # and not found
+    assert done.stdout.startswith("Tokenized: ")  # and not found
     assert (tmp_path / "run" / "model-last").exists()
     again = Corpus(tmp_path / "run" / "corpus").meta
     whole, _ = build_corpus(
@@ -380,11 +381,11 @@ def test_without_resume_a_run_begins_anew(config_path, tmp_path, monkeypatch):
     assert not list(run.glob("model-*"))
     train(config_path, run)
     said = train(config_path, run, training__max_steps=2)
-    assert "Going on" not in said and "Starting anew" in said
+    assert "Continuing" not in said and "Starting again" in said
     assert checkpoints.steps() == [2]
     (run / "checkpoints" / "part-16").mkdir()
     said = train(config_path, run, resume=True, training__max_steps=3)
-    assert "Going on from step 2" in said
+    assert "Continuing from step 2" in said
     assert checkpoints.steps() == [2, 3]
     assert not (run / "checkpoints" / "part-16").exists()
 
@@ -462,7 +463,7 @@ def test_full_and_sampled_softmax_go_on_from_each_other(config_path, tmp_path, s
     said = train(
         config_path, tmp_path / "run", resume=True, vocab__softmax=softmax, **settings
     )
-    assert "Going on from step 2" in said
+    assert "Continuing from step 2" in said
 
 
 @pytest.fixture
@@ -471,8 +472,8 @@ def resumed(monkeypatch):
     found = []
     real = Trainer.resume
 
-    def resume(trainer, warn):
-        done = real(trainer, warn)
+    def resume(trainer, say):
+        done = real(trainer, say)
         found.extend([trainer, replace(trainer.progress), trainer.state.h.clone()])
         return done
 
@@ -508,8 +509,8 @@ def test_other_streams_go_on_at_the_same_place(
         assert progress.window == n_read // n_window
         assert not h.any()
         assert (
-            f"written with {key} = {found} and this run has {other}: the states "
-            "carried over are reset" in said
+            f"written with {key} = {found} and this run has {other}: LSTM "
+            "states start from zero" in said
         )
     assert trainer.progress.epoch > 0
     assert trainer.progress.window < trainer.epochs.n_windows
@@ -528,7 +529,7 @@ def test_a_place_after_the_end_of_an_epoch_is_its_end(config_path, tmp_path, res
     assert progress.window == trainer.epochs.n_windows - 1
     assert (trainer.progress.epoch, trainer.progress.window) == (1, 0)
     trainer.progress.window = 10**6
-    trainer._advance()
+    trainer.advance()
     assert (trainer.progress.epoch, trainer.progress.window) == (2, 0)
 
 

@@ -9,8 +9,13 @@ from hypothesis import strategies as st
 from spacy_elmo.bilm import BiLM, BiLMConfig, BytesConfig, LSTMConfig, SoftmaxConfig
 from spacy_elmo.pretrain import windows
 from spacy_elmo.pretrain.corpus import Stream
-from spacy_elmo.pretrain.perplexity import output_numbers
-from spacy_elmo.pretrain.windows import Epochs, Feeder, Numbers, turn_sentences
+from spacy_elmo.pretrain.vocab import softmax_numbers
+from spacy_elmo.pretrain.windows import (
+    Epochs,
+    WindowEncoder,
+    WordNumbers,
+    reverse_sentences,
+)
 
 
 def make_stream(n_sentences=60, n_words=40, seed=0):
@@ -144,7 +149,7 @@ def naive_turn(tokens):
 @given(st.lists(st.lists(st.integers(1, 9), max_size=6), max_size=8))
 def test_turned_sentences(sentences):
     tokens = np.array([t for s in sentences for t in (0, *s)], dtype=np.int32)
-    assert turn_sentences(tokens).tolist() == naive_turn(tokens)
+    assert reverse_sentences(tokens).tolist() == naive_turn(tokens)
 
 
 # Tensors
@@ -168,9 +173,11 @@ def bilm():
 
 
 def feed(bilm, numbers, *, forget=False, **settings):
-    outputs, boundaries, _ = output_numbers(WORDS, VOCAB)
-    feeder = Feeder(bilm, WORDS, outputs, boundaries, forget=forget, **settings)
-    return feeder.feed(numbers)
+    outputs, boundaries, _ = softmax_numbers(WORDS, VOCAB)
+    window_encoder = WindowEncoder(
+        bilm, WORDS, outputs, boundaries, forget=forget, **settings
+    )
+    return window_encoder.encode(numbers)
 
 
 @pytest.fixture(params=[1, 3, 128])
@@ -228,7 +235,7 @@ def test_states_are_forgotten_where_sentences_begin(bilm, numbers):
 @pytest.mark.parametrize("tokens", [[0, 0], [1, 2], [3, 0]])
 def test_windows_without_words_or_boundaries(bilm, tokens):
     part = np.array([tokens, tokens], dtype=np.int32)[:, :, None]
-    window = feed(bilm, Numbers(part, part))
+    window = feed(bilm, WordNumbers(part, part))
     vectors = bilm.encoder(*window.ids)[window.tokens]
     for d in range(2):
         for t, number in enumerate(tokens):

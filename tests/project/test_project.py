@@ -18,7 +18,7 @@ from helpers.reference import random_arrays, random_options
 from weasel.cli.run import load_project_config
 
 from spacy_elmo import load_bilm
-from spacy_elmo.pretrain.run import read_log
+from spacy_elmo.pretrain.progress import load_log
 
 ROOT = Path(__file__).parents[2]
 PROJECT = srsly.read_yaml(ROOT / "project.yml")
@@ -147,12 +147,12 @@ def test_an_interrupted_pretraining_is_resumed(project):
     for command in ("list-text", "pretrain-bilm"):
         assert run(project, command, **told) == [command]
     output = project / "training" / "xx" / "bilm"
-    before = read_log(output / "log.jsonl")
+    before = load_log(output / "log.jsonl")
     config = project / "tiny.cfg"  # as if it had been stopped after 12 of 16 steps
     config.write_text(CONFIG.replace("max_steps = 12", "max_steps = 16"))
     resumed = ["resume-pretraining"]
     assert run(project, "resume-pretraining", **told) == resumed
-    log = read_log(output / "log.jsonl")
+    log = load_log(output / "log.jsonl")
     assert log[: len(before)] == before  # with its seconds: not the same steps again
     assert [e["step"] for e in log if e["type"] == "evaluation"] == [4, 8, 12, 16]
     assert load_bilm(output / "model-last").config.training["steps"] == 16

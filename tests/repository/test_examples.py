@@ -108,12 +108,12 @@ def test_your_own_language_resumes_and_saves_a_pipeline(run, tmp_path):
     args += ["--config", config, "--output", output, "--sentences", 40]
     # Worker processes import the script, so it cannot run within this process.
     out = run_python(EXAMPLES / "your_own_language.py", *args)
-    assert "Going on" not in out
+    assert "Continuing" not in out
     assert re.search(r"^Most similar to .*\[\w+\]", out, re.M)
 
     config.write_text(CONFIG.replace("max_steps = 12", "max_steps = 16"), "utf8")
     out = run("your_own_language.py", *args, "--word", "눈이")
-    assert "Going on from step 12" in out
+    assert "Continuing from step 12" in out
     assert load_bilm(output / "model-last").config.training["steps"] == 16
     assert re.search(r"^Most similar to .*\[눈이\]", out, re.M)
     cosines = [float(x) for x in re.findall(r"^  ([\d.]+)  .*\[.+\]", out, re.M)]

@@ -12,10 +12,10 @@ from helpers.pretraining import write_text
 
 from spacy_elmo.bilm import BiLM, BiLMConfig, BytesConfig, LSTMConfig, SoftmaxConfig
 from spacy_elmo.pretrain.corpus import build_corpus
-from spacy_elmo.pretrain.perplexity import evaluate, output_numbers
+from spacy_elmo.pretrain.perplexity import evaluate
 from spacy_elmo.pretrain.pretrain_config import VocabConfig
-from spacy_elmo.pretrain.vocab import choose_words
-from spacy_elmo.pretrain.windows import Feeder
+from spacy_elmo.pretrain.vocab import choose_words, softmax_numbers
+from spacy_elmo.pretrain.windows import WindowEncoder
 from spacy_elmo.text.tokenizers import Tokenization
 
 PATH = Path(__file__).parents[2] / "benchmarks" / "kneser_ney.py"
@@ -141,9 +141,11 @@ def test_tokens_and_unknown_words_are_counted_as_for_a_bilm(corpus, capsys, tmp_
         SoftmaxConfig(n_words=len(vocab)),
     )
     bilm = BiLM(config, vocab=vocab)
-    outputs, boundaries, unknown = output_numbers(corpus.words, vocab)
-    feeder = Feeder(bilm, corpus.words, outputs, boundaries, forget=False)
-    own = evaluate(bilm, corpus.dev, feeder, unknown).as_dict()
+    outputs, boundaries, unknown = softmax_numbers(corpus.words, vocab)
+    window_encoder = WindowEncoder(
+        bilm, corpus.words, outputs, boundaries, forget=False
+    )
+    own = evaluate(bilm, corpus.dev, window_encoder, unknown).as_dict()
     assert found["n_tokens"] == own["n_tokens"] > 0
     assert found["unknown_rate"] == own["unknown_rate"] > 0
 

@@ -21,7 +21,7 @@ from thinc.api import Config
 from spacy_elmo import load_bilm
 from spacy_elmo.bilm.formats.sources import save_bilm
 from spacy_elmo.pretrain.pretrain_config import load_config
-from spacy_elmo.pretrain.run import pretrain
+from spacy_elmo.pretrain.pretraining import pretrain
 
 COMMANDS = [b for b in read_blocks(README, "bash") if not is_installation(b)]
 # By the beginning of a command line: options that make it short (if an option is given

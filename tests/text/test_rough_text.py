@@ -9,8 +9,8 @@ import pytest
 from helpers.corpora import build, sentences, write
 from helpers.pretraining import write_text
 
-from spacy_elmo.pretrain.corpus import tell_troubles
 from spacy_elmo.text.paragraphs import MAX_RUN
+from spacy_elmo.text.problems import say_problems
 
 MANY = (b"some words " * 500 + b"\n") * 400
 JSON = b'{"text": "good one"}\n'
@@ -19,26 +19,36 @@ JSON = b'{"text": "good one"}\n'
 def told(corpus):
     """RETURNS: What a person is told of the text."""
     said = []
-    tell_troubles(corpus.meta["troubles"], said.append)
+    say_problems(corpus.problems, said.append)
     return "\n".join(said)
 
 
 @pytest.mark.parametrize(
     "name, data, trouble, n_words",
     [
-        ("a.txt", b"good\n\xff\xfebad\none\n", "1 lines of broken UTF-8", 4),
-        ("a.txt", b"a\0b one\0\n\0\0\n", "2 lines with NUL", 2),
-        ("a.txt", b"\n\n\ngood\n\n\none\n\n", "4 empty lines", 2),
-        ("a.txt", b"word " * 700_000, "1 lines that were cut", 700_000),
-        ("a.txt", b"x" * 3 * 2**20 + b"\ny\n", "1 lines that were cut", None),
-        ("a.txt", "눈".encode() * 2**20, "1 lines that were cut", None),
-        ("a.txt", b"\x80" * 3 * 2**20, "lines of broken UTF-8", None),
-        ("a.jsonl", JSON + b"{\n[1]\n3\n" + JSON, "3 lines that are no JSON", 4),
-        ("a.jsonl", b'{"text": 3}\n{}\n' + JSON, "2 lines that are no JSON", 2),
-        ("a.jsonl", b'{"text": "a\\u0000b"}\n' + JSON, "1 lines with NUL", 3),
-        ("a.txt.gz", gzip.compress(MANY)[:-9], "1 files that break off", None),
-        ("a.txt.gz", gzip.compress(MANY, 0)[:-9], "1 files that break off", None),
-        ("a.txt.gz", b"no gzip", "1 files that break off", None),
+        ("a.txt", b"good\n\xff\xfebad\none\n", "1 lines with invalid UTF-8", 4),
+        ("a.txt", b"a\0b one\0\n\0\0\n", "2 lines with NUL characters", 2),
+        ("a.txt", b"\n\n\ngood\n\n\none\n\n", "4 superfluous empty lines", 2),
+        ("a.txt", b"word " * 700_000, "1 lines that were too long", 700_000),
+        (
+            "a.txt",
+            b"x" * 3 * 2**20 + b"\ny\n",
+            "1 lines that were too long",
+            None,
+        ),
+        ("a.txt", "눈".encode() * 2**20, "1 lines that were too long", None),
+        ("a.txt", b"\x80" * 3 * 2**20, "lines with invalid UTF-8", None),
+        ("a.jsonl", JSON + b"{\n[1]\n3\n" + JSON, "3 lines that are not JSON", 4),
+        ("a.jsonl", b'{"text": 3}\n{}\n' + JSON, "2 lines that are not JSON", 2),
+        (
+            "a.jsonl",
+            b'{"text": "a\\u0000b"}\n' + JSON,
+            "1 lines with NUL",
+            3,
+        ),
+        ("a.txt.gz", gzip.compress(MANY)[:-9], "1 files that end too early", None),
+        ("a.txt.gz", gzip.compress(MANY, 0)[:-9], "1 files that end too early", None),
+        ("a.txt.gz", b"no gzip", "1 files that end too early", None),
     ],
 )
 def test_rough_text_is_counted_and_read(tmp_path, name, data, trouble, n_words):
@@ -52,7 +62,7 @@ def test_rough_text_is_counted_and_read(tmp_path, name, data, trouble, n_words):
         assert corpus.meta["train"]["n_words"] == n_words + 2
 
 
-def test_clean_text_has_no_troubles(tmp_path):
+def test_clean_text_has_no_problems(tmp_path):
     corpus, _ = build(tmp_path / "corpus", write_text(tmp_path / "a.txt"))
     assert told(corpus) == ""
 
@@ -80,11 +90,11 @@ def test_memory_does_not_grow_with_the_text(tmp_path):
     code = """if True:
         import resource, sys
         from pathlib import Path
-        from spacy_elmo.text import paragraphs, word_streams
+        from spacy_elmo.text import chunks, paragraphs
         from spacy_elmo.pretrain.corpus import build_corpus
         from spacy_elmo.text.tokenizers import Tokenization
         # What is held at a time is little, to see what else is.
-        paragraphs.BLOCK, word_streams.CHUNK_CHARACTERS = 2**16, 2**15
+        paragraphs.BLOCK, chunks.CHUNK_CHARACTERS = 2**16, 2**15
         path, folder = sys.argv[1:]
         tokenization = Tokenization("en")
         build_corpus([path], Path(folder), tokenization=tokenization, dev_share=0.1)

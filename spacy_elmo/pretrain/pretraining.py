@@ -1,26 +1,26 @@
-"""From a config to a trained biLM."""
+"""Pretrain a biLM as a config says."""
 
-import json
 import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from ..files import restore_folder
+from ..text.problems import say_problems
 from ..text.text_files import find_files
 from ..text.tokenizers import Tokenization
 from .checkpoints import Checkpoints
-from .corpus import Corpus, build_corpus, tell_troubles
-from .perplexity import Perplexity, output_numbers
+from .corpus import Corpus, build_corpus
+from .initial_bilm import load_initial_bilm, make_bilm
+from .perplexity import Perplexity
 from .pretrain_config import PretrainConfig, Texts
 from .progress import Console, JsonLog
 from .ranks import Ranks
 from .spacy_logger import SpacyLogger, find_logger
 from .trainer import Progress, StepReport, Trainer
-from .vocab import given_words, load_source, make_bilm
+from .vocab import load_given_words, softmax_numbers
 
 
 def pretrain(
@@ -33,26 +33,28 @@ def pretrain(
 ) -> bool:
     """Train a biLM.
 
-    output (Path): Gets model-best, model-last, checkpoints and log.jsonl.
-    device (str): Where to train.
-    resume (bool): Go on from the last checkpoint, if there is one.
-    say (Callable[[str], None]): For what a person should know.
-    RETURNS (bool): Whether it came to its end, and was not asked to stop before.
+    config (PretrainConfig): The config.
+    output (Path): The folder for model-best, model-last, checkpoints and log.jsonl.
+    device (str): The device to train on, as torch names it.
+    resume (bool): Continue from the last checkpoint, if there is one.
+    say (Callable[[str], None]): Prints a line for the user.
+    RETURNS (bool): Whether training has finished and was not stopped by a signal.
     """
     ranks = Ranks(torch.device(device))
-    tell = say if ranks.first else (lambda text: None)
+    if not ranks.first:
+        say = ignore
     check_precision(config.training.precision, device)
     check_inputs(config)
     resume = resume or ranks.attempt > 0
-    corpus = open_corpus(config, output, ranks, tell)
+    corpus = open_corpus(config, output, ranks, say)
     check_patience(config, len(corpus.dev.tokens) > 0)
     torch.manual_seed(config.training.seed)
     bilm, new_softmax = make_bilm(config, corpus)
     bilm = bilm.to(device)
-    tell(describe_vocab(corpus, bilm.vocab or []))
+    say(describe_vocab(corpus, bilm.vocab or []))
     torch.manual_seed(config.training.seed + 1 + ranks.rank)
     log = JsonLog(output / "log.jsonl" if ranks.first else None)
-    shown: Console | SpacyLogger = Console(tell)
+    shown: Console | SpacyLogger = Console(say)
     if config.logger and ranks.first:
         shown = SpacyLogger(config)
 
@@ -77,49 +79,59 @@ def pretrain(
         on_evaluation=on_evaluation,
     )
     if ranks.first:
-        clear(output, resume, config.paths.initialize_from, tell)
+        remove_earlier_run(output, resume, config.paths.initialize_from, say)
     ranks.wait()
-    if resume and trainer.resume(tell):
-        tell(f"Going on from step {trainer.progress.step:,}")
+    if resume and trainer.resume(say):
+        say(f"Continuing from step {trainer.progress.step:,}")
     elif resume:
-        tell(f"Found no checkpoint in {output}: starting from the beginning")
+        say(f"Found no checkpoint in {output}: starting from the beginning")
     log.begin(trainer.progress.step, config)
     trainer.run()
     ranks.close()
     shown.close()
     if trainer.stopping:
-        tell(f"Stopped at step {trainer.progress.step:,}; --resume goes on from here")
+        say(f"Stopped at step {trainer.progress.step:,}; --resume continues from here")
     else:
-        tell(f"Done: {output / 'model-last'}")
+        say(f"Done: {output / 'model-last'}")
     return not trainer.stopping
 
 
+def ignore(line: str) -> None:
+    """Print nothing."""
+
+
 def check_inputs(config: PretrainConfig) -> None:
-    """Find what is wrong before the text is read, which may take hours."""
+    """Raise ValueError if files or settings are wrong. This takes seconds, whereas
+    tokenizing a text may take hours."""
     find_files(as_list(config.paths.raw_text))
     dev_files = find_files(as_list(config.paths.dev_text))
     check_patience(config, bool(dev_files or config.corpus.dev_share))
-    given_words(config)
+    load_given_words(config)
     if config.paths.initialize_from is not None:
-        load_source(config, config.paths.initialize_from)
+        load_initial_bilm(config, config.paths.initialize_from)
     if config.logger:
         find_logger(config)
 
 
-def check_patience(config: PretrainConfig, holds_out: bool) -> None:
-    if not holds_out and not config.training.has_hard_limit:
+def check_patience(config: PretrainConfig, has_dev_text: bool) -> None:
+    """Raise ValueError if training would never end.
+
+    has_dev_text (bool): Whether there is text to evaluate on.
+    """
+    if not has_dev_text and not config.training.has_hard_limit:
         raise ValueError(
-            "training.patience is the only limit and no text is held out to measure "
-            "on; set paths.dev_text, or another limit such as training.max_epochs"
+            "training.patience is the only limit, and there is no text to evaluate on; "
+            "set paths.dev_text, or another limit such as training.max_epochs"
         )
 
 
-def clear(
-    output: Path, resume: bool, source: str | None, tell: Callable[[str], None]
+def remove_earlier_run(
+    output: Path, resume: bool, source: str | None, say: Callable[[str], None]
 ) -> None:
-    """Remove what must not be taken for something of this run.
+    """Remove incomplete files and, unless the run is resumed, the models and
+    checkpoints of an earlier run.
 
-    source (str | None): A biLM to go on from, which is left alone.
+    source (str | None): A biLM to start from, which is kept.
     """
     checkpoints = Checkpoints(output / "checkpoints")
     checkpoints.clear_parts()
@@ -129,7 +141,7 @@ def clear(
     if resume:
         return
     if checkpoints.steps():
-        tell(f"Starting anew: the checkpoints of an earlier run in {output} are gone")
+        say(f"Starting again: removed the checkpoints of an earlier run in {output}")
         checkpoints.clear()
     path = Path(source or "").resolve()
     for model in models:
@@ -138,13 +150,14 @@ def clear(
 
 
 def open_corpus(
-    config: PretrainConfig, output: Path, ranks: Ranks, tell: Callable[[str], None]
+    config: PretrainConfig, output: Path, ranks: Ranks, say: Callable[[str], None]
 ) -> Corpus:
+    """Open the corpus of a config, which the first process writes if necessary."""
     settings = config.corpus
     folder = Path(settings.folder) if settings.folder else output / "corpus"
     tokenization = Tokenization(settings.lang, settings.tokenizer, settings.tokenized)
-    tokenization = tokenization.or_rules(tell)
-    settings.tokenizer = tokenization.tokenizer  # the model is to know it
+    tokenization = tokenization.or_rules(say)
+    settings.tokenizer = tokenization.tokenizer  # saved with the model
 
     def build() -> Corpus:
         corpus, new = build_corpus(
@@ -156,35 +169,41 @@ def open_corpus(
             n_process=settings.n_process or os.cpu_count() or 1,
         )
         meta = corpus.meta
-        tell(
-            f"{'Prepared' if new else 'Found prepared'}: {meta['train']['n_words']:,} "
-            f"words to train on in {meta['train']['n_documents']:,} documents, "
-            f"{meta['dev']['n_words']:,} held out, {meta['n_distinct']:,} distinct"
+        say(
+            f"{'Tokenized' if new else 'Found the tokenized text'}: "
+            f"{meta['train']['n_words']:,} words to train on in "
+            f"{meta['train']['n_documents']:,} documents, {meta['dev']['n_words']:,} "
+            f"words held out, {meta['n_distinct']:,} distinct words"
         )
-        tell_troubles(meta["troubles"], tell)
+        say_problems(corpus.problems, say)
         return corpus
 
-    # The first process writes it, then the others find it.
+    # The other processes wait until the first one has written it.
     corpus = build() if ranks.first else None
     ranks.wait()
     return corpus or Corpus(folder)
 
 
 def as_list(texts: Texts) -> list[str]:
+    """Return names of texts as a list."""
     if not texts:
         return []
     return [texts] if isinstance(texts, str) else texts
 
 
 def describe_vocab(corpus: Corpus, vocab: list[str]) -> str:
-    outputs, _, unknown = output_numbers(corpus.words, vocab)
+    """Say how much of the text the softmax knows."""
+    outputs, _, unknown = softmax_numbers(corpus.words, vocab)
     n_unknown = int(corpus.counts[outputs[1:] == unknown].sum())
     share = n_unknown / max(1, int(corpus.counts.sum()))
-    return f"The softmax knows {len(vocab):,} words; {share:.2%} of the text is unknown"
+    return (
+        f"The softmax knows {len(vocab):,} words; {share:.2%} of the words of the text "
+        "are unknown"
+    )
 
 
 def check_precision(precision: str, device: str) -> None:
-    """One sentence where the device has no arithmetic of this kind."""
+    """Raise ValueError if the device does not compute in this precision."""
     fits = precision == "float32"
     if device.startswith("cuda"):
         fits = fits or precision == "float16" or torch.cuda.is_bf16_supported()
@@ -195,8 +214,3 @@ def check_precision(precision: str, device: str) -> None:
             f"training.precision is {precision} and the device, {device}, has no fast "
             "arithmetic for it; expected float32"
         )
-
-
-def read_log(path: Path) -> list[dict[str, Any]]:
-    """RETURNS (list[dict[str, Any]]): The entries of a log.jsonl."""
-    return [json.loads(line) for line in path.read_text("utf8").splitlines()]

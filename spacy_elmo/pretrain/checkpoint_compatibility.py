@@ -1,4 +1,4 @@
-"""Whether a checkpoint fits the run that is to go on from it, and where it goes on."""
+"""Check whether a run can continue from a checkpoint, and find where it continues."""
 
 import json
 from pathlib import Path
@@ -12,8 +12,8 @@ from .pretrain_config import TrainingConfig
 Facts = dict[str, Any]
 
 
-def describe_run(bilm: BiLM, settings: TrainingConfig) -> Facts:
-    """RETURNS (Facts): What a later run must know of this one, by dotted names."""
+def describe_run(bilm: BiLM, training: TrainingConfig) -> Facts:
+    """Return the settings that a later run is compared with, by their dotted names."""
     config = json.loads(json.dumps(bilm.config.to_dict()))
     run = {
         f"model.{section}.{key}": value
@@ -21,10 +21,10 @@ def describe_run(bilm: BiLM, settings: TrainingConfig) -> Facts:
         for key, value in config[section].items()
     }
     kind = config["softmax"]["type"]
-    # The other two have the same weights.
+    # A full and a sampled softmax have the same weights.
     run["vocab.softmax"] = kind if kind == "adaptive" else "full or sampled"
-    run["training.optimizer.name"] = settings.optimizer.name
-    run["training.window"] = settings.window
+    run["training.optimizer.name"] = training.optimizer.name
+    run["training.window"] = training.window
     return run
 
 
@@ -35,12 +35,13 @@ def check_fit(
     tensors: dict[str, Tensor],
     expected: dict[str, Tensor],
 ) -> None:
-    """One sentence if a checkpoint is one of another model or optimizer.
+    """Raise ValueError if a checkpoint is of another model or optimizer.
 
-    folder (Path): Of the checkpoints.
-    facts (Facts): What the checkpoint says; those of older versions say less.
-    run (Facts): From describe_run.
-    expected (dict[str, Tensor]): Tensors of the names and shapes that are needed.
+    folder (Path): The folder of the checkpoints.
+    facts (Facts): The facts of the checkpoint. Older versions stored fewer.
+    run (Facts): The settings of this run, from describe_run.
+    tensors (dict[str, Tensor]): The tensors of the checkpoint.
+    expected (dict[str, Tensor]): Tensors with the names and shapes that are needed.
     """
     for key, found in facts.get("run", {}).items():
         wanted = run.get(key, found)
@@ -58,24 +59,29 @@ def check_fit(
 
 
 def find_place(
-    facts: Facts, tensors: dict[str, Tensor], settings: TrainingConfig, n_ranks: int
+    facts: Facts, tensors: dict[str, Tensor], training: TrainingConfig, n_ranks: int
 ) -> tuple[int, list[str]]:
-    """The window of an epoch from which to go on where streams have other sizes: the
-    one before which about as much of the text has been read.
+    """Find the window of the epoch to continue from. If batches or windows have another
+    size than before, it is the one before which as much of the text has been read.
 
-    RETURNS (tuple[int, list[str]]): The window, and what has changed, in words.
+    facts (Facts): The facts of the checkpoint.
+    tensors (dict[str, Tensor]): Its tensors.
+    training (TrainingConfig): The config of this run.
+    n_ranks (int): The number of processes of this run.
+    RETURNS (tuple[int, list[str]]): The number of the window, and what has changed, as
+        parts of a sentence.
     """
     n_rows = tensors["state.h"].shape[2]
     sizes = [
         (facts["n_ranks"], n_ranks, "by {} processes"),
         (
             n_rows // facts["n_ranks"],
-            settings.batch_size,
+            training.batch_size,
             "with training.batch_size = {}",
         ),
         (
-            facts.get("run", {}).get("training.window", settings.window),
-            settings.window,
+            facts.get("run", {}).get("training.window", training.window),
+            training.window,
             "with training.window = {}",
         ),
     ]

@@ -1,0 +1,88 @@
+"""Divide texts into chunks of paragraphs that are tokenized at a time, and choose the
+documents to hold out."""
+
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+
+from .paragraphs import BLOCK, has_documents, load_paragraphs
+from .problems import Problems
+from .text_files import kind_of
+
+CHUNK_CHARACTERS = 2**19
+DOCUMENT_PARAGRAPHS = 20  # in a text that does not show where its documents begin
+
+
+class Chunk(NamedTuple):
+    """Some paragraphs, or the path of a .spacy file.
+
+    paragraphs (list[str]): The paragraphs.
+    starts (list[bool]): For each paragraph, whether a document begins with it.
+    held_out (list[bool]): For each paragraph, whether its document is held out.
+    path (Path | None): A .spacy file, if there are no paragraphs.
+    """
+
+    paragraphs: list[str]
+    starts: list[bool]
+    held_out: list[bool]
+    path: Path | None = None
+
+
+def is_held_out(text: str, share: float) -> bool:
+    """Return whether the document that begins with a text is held out.
+
+    It depends on nothing else, so the same documents are held out every time.
+
+    share (float): The share of documents to hold out.
+    """
+    number = int.from_bytes(
+        blake2b(text.encode("utf-8", "replace")).digest()[:8], "big"
+    )
+    return number < share * 2**64
+
+
+def make_chunks(
+    files: Sequence[Path], share: float, problems: Problems
+) -> Iterator[Chunk]:
+    """Divide files into chunks.
+
+    share (float): The share of documents to hold out. In a text without empty lines,
+        every DOCUMENT_PARAGRAPHS paragraphs count as a document.
+    problems (Problems): Where problems of the text are counted.
+    """
+    chunk = Chunk([], [], [])
+    size = 0
+    for path in files:
+        if kind_of(path) == ".spacy":
+            yield Chunk([], [], [], path)
+            continue
+        begins, held_out, n_paragraphs = True, False, 0
+        divide = share > 0 and _hides_documents(path, only=len(files) == 1)
+        for part in load_paragraphs(path, problems):
+            for paragraph in part.paragraphs:
+                begins = begins or (divide and n_paragraphs % DOCUMENT_PARAGRAPHS == 0)
+                n_paragraphs += 1
+                if begins:
+                    held_out = is_held_out(paragraph, share)
+                chunk.paragraphs.append(paragraph)
+                chunk.starts.append(begins)
+                chunk.held_out.append(held_out)
+                begins = False
+                size += len(paragraph)
+            begins = begins or part.ends_document
+            if size > CHUNK_CHARACTERS:
+                yield chunk
+                chunk, size = Chunk([], [], []), 0
+    if chunk.paragraphs:
+        yield chunk
+
+
+def _hides_documents(path: Path, *, only: bool) -> bool:
+    """Return whether a file does not show where its documents begin. A short file that
+    is one of several counts as one document.
+
+    only (bool): Whether there is no other file.
+    """
+    long = only or path.stat().st_size > BLOCK
+    return long and kind_of(path) != ".jsonl" and not has_documents(path)
