@@ -281,6 +281,7 @@ print(kilobytes("VmHWM:") - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_the_layers_of_a_long_doc_are_never_all_in_memory(tmp_path):
     n_tokens = 200_000

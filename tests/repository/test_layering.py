@@ -112,6 +112,7 @@ def test_importing_the_package_is_cheap():
     assert done.stdout.strip() == "[]", done.stderr
 
 
+@pytest.mark.slow
 def test_h5py_is_asked_for_only_when_needed(tmp_path):
     (tmp_path / "options.json").write_text("{}")
     (tmp_path / "weights.hdf5").write_text("")
@@ -120,6 +121,7 @@ def test_h5py_is_asked_for_only_when_needed(tmp_path):
     assert "spacy-elmo[hdf5]" in done.stderr
 
 
+@pytest.mark.slow
 def test_spacy_commands_do_not_pay_for_ours():
     done = run(
         "import spacy.cli, spacy_elmo.cli;"
@@ -129,6 +131,7 @@ def test_spacy_commands_do_not_pay_for_ours():
     assert done.stdout.strip() == "[]", done.stderr
 
 
+@pytest.mark.slow
 def test_making_a_pipeline_does_not_pay_for_files_and_pretraining():
     done = run(
         "import spacy_elmo.pipeline.factory;"

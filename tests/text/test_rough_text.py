@@ -86,6 +86,7 @@ def test_long_documents_of_json_are_whole(tmp_path):
     assert corpus.meta["train"]["n_documents"] == 1
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_text(tmp_path):
     code = """if True:
         import resource, sys
