@@ -16,8 +16,8 @@ import numpy as np
 import spacy
 import srsly
 
-from spacy_elmo.analysis.layer_vectors import unit
-from spacy_elmo.analysis.sense_map import context, rest_of_sentence
+from spacy_elmo.analysis.layer_vectors import to_unit_length
+from spacy_elmo.analysis.sense_map import context_vectors, sentence_vectors
 
 ASSETS = Path(__file__).parents[1] / "assets"
 # Splits at spaces and punctuation: works for every language, with nothing to install.
@@ -44,8 +44,8 @@ def main() -> None:
         layers = doc._.elmo.layers.transpose(1, 0, 2)  # (n_layers + 1, n_tokens, width)
         vectors.append(layers[args.layer, span.start : span.end].mean(0))
         rows = list(range(span.start, span.end))
-        contexts.append(context(layers, rows)[0])
-        sentences.append(rest_of_sentence(layers, rows)[-1])
+        contexts.append(context_vectors(layers, rows)[0])
+        sentences.append(sentence_vectors(layers, rows)[-1])
 
     senses = [record["sense"] for record in found]
     cosines = compare(vectors)
@@ -102,7 +102,7 @@ def print_accuracies(senses: list, cosines: dict[str, np.ndarray]) -> None:
 
 def compare(vectors: list) -> np.ndarray:
     """Return the cosines of all pairs, (n_sentences, n_sentences)."""
-    units = unit(np.array(vectors))
+    units = to_unit_length(np.array(vectors))
     return units @ units.T
 
 

@@ -1,1 +1,1 @@
-"""Looking inside a biLM: what its layers know, and what is near what."""
+"""Look inside a biLM: what its layers know, and which words lie near each other."""

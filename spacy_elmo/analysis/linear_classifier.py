@@ -1,4 +1,4 @@
-"""A linear classifier of vectors: multinomial logistic regression."""
+"""Train a linear classifier of vectors: multinomial logistic regression."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -9,16 +9,18 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 EPOCHS = 10
-MIN_STEPS = 1000  # on little data, that is more epochs
-BATCH = 256
-LEARN_RATE = 0.01  # at first; it falls to 0 on a straight line
-L2 = 2.0  # on the squares of all weights, beside the sum of all losses
-SHARE = 0.01  # of the mean variance, added to that of all directions
-CHUNK = 2**14  # rows that are looked at together
+MIN_STEPS = 1000  # small data is trained on for more epochs
+BATCH_SIZE = 256
+LEARN_RATE = 0.01  # at the first step; it falls linearly to 0
+L2 = 2.0  # penalty on the sum of all squared weights, beside the sum of all losses
+MIN_VARIANCE = 0.01  # added to the variance of all directions, which is 1 on average
+CHUNK_ROWS = 2**14  # converted to float32 at a time
 
 
-class Classifier(NamedTuple):
-    """mean (Tensor): Of the vectors it was trained on, (width,).
+class LinearClassifier(NamedTuple):
+    """A trained classifier.
+
+    mean (Tensor): The mean of the vectors it was trained on, (width,).
     weight (Tensor): (width, n_classes).
     bias (Tensor): (n_classes,).
     """
@@ -28,31 +30,32 @@ class Classifier(NamedTuple):
     bias: Tensor
 
     def predict(self, vectors: np.ndarray) -> np.ndarray:
-        """vectors (np.ndarray): (n, width), of any float type.
-        RETURNS (np.ndarray): The number of a class for each row.
+        """Return the number of the most likely class of each row.
+
+        vectors (np.ndarray): (n, width), of any float type.
         """
-        parts = [
-            ((part - self.mean) @ self.weight + self.bias).argmax(1)
-            for part in _chunks(vectors)
+        chunks = [
+            ((chunk - self.mean) @ self.weight + self.bias).argmax(1)
+            for chunk in _split_chunks(vectors)
         ]
-        return torch.cat(parts).numpy()
+        return torch.cat(chunks).numpy()
 
 
 def fit(
     vectors: np.ndarray, labels: np.ndarray, n_classes: int, *, seed: int = 0
-) -> Classifier:
-    """Train a classifier. The same input and seed give the same one.
+) -> LinearClassifier:
+    """Train a classifier. The same data and seed always give the same classifier.
 
     vectors (np.ndarray): (n, width), of any float type.
-    labels (np.ndarray): (n,), numbers of classes.
+    labels (np.ndarray): The number of each row's class, (n,).
     """
-    mean, matrix = _standardisation(vectors)
-    data = torch.cat([((part - mean) @ matrix).half() for part in _chunks(vectors)])
+    mean, matrix = _whitening(vectors)
+    data = torch.cat([((x - mean) @ matrix).half() for x in _split_chunks(vectors)])
     gold = torch.from_numpy(labels)
     weight = torch.zeros(data.shape[1], n_classes, requires_grad=True)
     bias = torch.zeros(n_classes, requires_grad=True)
     n = len(data)
-    n_batches = -(-n // BATCH)
+    n_batches = -(-n // BATCH_SIZE)
     n_epochs = max(EPOCHS, -(-MIN_STEPS // n_batches))
     optimizer = torch.optim.Adam([weight, bias], lr=LEARN_RATE)
     schedule = torch.optim.lr_scheduler.LinearLR(
@@ -60,41 +63,42 @@ def fit(
     )
     generator = torch.Generator().manual_seed(seed)
     for _ in range(n_epochs):
-        for rows in torch.randperm(n, generator=generator).split(BATCH):
+        for rows in torch.randperm(n, generator=generator).split(BATCH_SIZE):
             scores = data[rows].float() @ weight + bias
             loss = cross_entropy(scores, gold[rows]) + L2 / n * weight.square().sum()
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
             schedule.step()
-    return Classifier(mean, matrix @ weight.detach(), bias.detach())
+    return LinearClassifier(mean, matrix @ weight.detach(), bias.detach())
 
 
-def _standardisation(vectors: np.ndarray) -> tuple[Tensor, Tensor]:
-    """What brings vectors to mean 0 and about the same spread in all directions.
+def _whitening(vectors: np.ndarray) -> tuple[Tensor, Tensor]:
+    """Compute how to bring vectors to mean 0 and about the same variance everywhere.
 
-    The numbers of an LSTM's vector go together so much that with columns of spread 1
-    alone, training would end far from the best weights, and farther in one layer than
-    in another. Directions in which there is next to nothing are not blown up.
+    The columns of an LSTM's vectors are highly correlated. If only each column were
+    scaled to variance 1, training would stop far from the best weights, and farther in
+    some layers than in others. MIN_VARIANCE keeps directions with almost no variance
+    from being scaled up.
 
-    RETURNS (tuple[Tensor, Tensor]): What to take away, (width,), and then to multiply
-        with, (width, width).
+    RETURNS (tuple[Tensor, Tensor]): The mean to subtract, (width,), and then the matrix
+        to multiply with, (width, width).
     """
     n, width = vectors.shape
     total = torch.zeros(width, dtype=torch.float64)
-    for part in _chunks(vectors):
-        total += part.sum(0)
+    for chunk in _split_chunks(vectors):
+        total += chunk.sum(0)
     mean = (total / n).float()
     products = torch.zeros(width, width, dtype=torch.float64)
-    for part in _chunks(vectors):
-        products += (part - mean).T @ (part - mean)
-    spread = (products.diagonal() / n).sqrt()
-    scale = torch.where(spread > 1e-6 * spread.max(), 1 / spread, 0)
-    sizes, directions = torch.linalg.eigh(products / n * scale * scale[:, None])
-    sizes = sizes.clamp(min=0) + SHARE  # the mean variance of columns is 1
-    return mean, (scale[:, None] * directions / sizes.sqrt()).float()
+    for chunk in _split_chunks(vectors):
+        products += (chunk - mean).T @ (chunk - mean)
+    deviation = (products.diagonal() / n).sqrt()
+    scale = torch.where(deviation > 1e-6 * deviation.max(), 1 / deviation, 0)
+    variances, directions = torch.linalg.eigh(products / n * scale * scale[:, None])
+    variances = variances.clamp(min=0) + MIN_VARIANCE
+    return mean, (scale[:, None] * directions / variances.sqrt()).float()
 
 
-def _chunks(vectors: np.ndarray) -> Iterator[Tensor]:
-    for part in torch.from_numpy(vectors).split(CHUNK):
-        yield part.float()
+def _split_chunks(vectors: np.ndarray) -> Iterator[Tensor]:
+    for chunk in torch.from_numpy(vectors).split(CHUNK_ROWS):
+        yield chunk.float()

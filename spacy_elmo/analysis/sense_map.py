@@ -1,4 +1,4 @@
-"""Do occurrences of a word lie together by sense?"""
+"""Measure and map whether the occurrences of a word lie together by sense."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,13 +10,19 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..bilm import BiLM
-from .layer_vectors import ROUNDING, embed_stream, layer_names, unit, with_mix
+from .layer_vectors import (
+    ROUNDING,
+    add_mix,
+    embed_stream,
+    layer_names,
+    to_unit_length,
+)
 
 FIELDS = {"word": str, "sense": str, "text": str, "start": int, "end": int}
 
 
 class Occurrence(NamedTuple):
-    """A word in a text, from the character start to end, and its sense there."""
+    """A word in a text, from the character `start` to `end`, and its sense there."""
 
     word: str
     sense: str
@@ -26,12 +32,12 @@ class Occurrence(NamedTuple):
 
 
 def read_occurrences(path: Path) -> list[Occurrence]:
-    """Read a .jsonl file with the fields of Occurrence in each line."""
+    """Read a .jsonl file with the fields of an Occurrence in each line."""
     found = []
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except UnicodeDecodeError:
-        raise ValueError(f"{path}: found no UTF-8; expected JSON lines") from None
+        raise ValueError(f"{path}: this is not UTF-8; expected JSON lines") from None
     except OSError as error:
         raise ValueError(f"{path}: cannot be read ({error.strerror})") from None
     for number, line in enumerate(lines, 1):
@@ -41,23 +47,23 @@ def read_occurrences(path: Path) -> list[Occurrence]:
             record = srsly.json_loads(line)
         except ValueError:
             record = None
-        found.append(_occurrence(record, f"{path}, line {number}"))
+        found.append(_make_occurrence(record, f"{path}:{number}"))
     if not found:
         raise ValueError(f"{path}: found no occurrences; expected JSON lines")
     return found
 
 
-def _occurrence(record: Any, where: str) -> Occurrence:
+def _make_occurrence(record: Any, where: str) -> Occurrence:
     if not isinstance(record, dict) or any(
         not isinstance(record.get(name), kind) for name, kind in FIELDS.items()
     ):
         names = ", ".join(FIELDS)
-        raise ValueError(f"{where}: expected JSON with {names}")
+        raise ValueError(f"{where}: expected a JSON object with {names}")
     occurrence = Occurrence(*(record[name] for name in FIELDS))
     if not 0 <= occurrence.start < occurrence.end <= len(occurrence.text):
         raise ValueError(
             f"{where}: found characters {occurrence.start} to {occurrence.end} of a "
-            f"text of {len(occurrence.text)}; expected a part of it"
+            f"text with {len(occurrence.text)}; expected a part of the text"
         )
     return occurrence
 
@@ -65,21 +71,25 @@ def _occurrence(record: Any, where: str) -> Occurrence:
 def occurrence_vectors(
     bilm: BiLM, nlp: Language, occurrences: Iterable[Occurrence]
 ) -> np.ndarray:
-    """RETURNS (np.ndarray): For each occurrence what vector_names names: layer by layer
-    and then the mix, the mean of the tokens it touches; what the words next to it say;
-    and what all others of the sentence say, (n, 3 * n_layers + 2, width)."""
+    """Compute all vectors of each occurrence, in the order of `vector_names`.
 
-    def read(occurrence: Occurrence) -> tuple[list[str], list[int]]:
-        return _words(nlp.make_doc(occurrence.text), occurrence)
+    They are, for each layer and the mix, the mean of the word's tokens; for each layer
+    from 1 on, the context vector; and for each layer from 1 on, the sentence vector.
 
-    stream = embed_stream(bilm, map(read, occurrences), lambda item: item[0])
+    RETURNS (np.ndarray): (n_occurrences, 3 * n_layers + 2, width).
+    """
+
+    def tokenize(occurrence: Occurrence) -> tuple[list[str], list[int]]:
+        return _find_tokens(nlp.make_doc(occurrence.text), occurrence)
+
+    stream = embed_stream(bilm, map(tokenize, occurrences), lambda item: item[0])
     return np.stack(
         [
             np.concatenate(
                 [
-                    with_mix(layers[:, rows].mean(1)),
-                    context(layers, rows),
-                    rest_of_sentence(layers, rows),
+                    add_mix(layers[:, rows].mean(1)),
+                    context_vectors(layers, rows),
+                    sentence_vectors(layers, rows),
                 ]
             )
             for (_, rows), layers in stream
@@ -93,14 +103,16 @@ def vector_names(bilm: BiLM) -> list[str]:
     return [*layer_names(bilm), *around]
 
 
-def context(layers: np.ndarray, rows: list[int]) -> np.ndarray:
-    """What the words around some tokens say of them: the forward h of the token before
-    and the backward h of the token after, from which the biLM predicts what stands
-    between. The tokens themselves, in Korean with all that is attached to a noun, have
-    no part in it, which they dominate elsewhere.
+def context_vectors(layers: np.ndarray, rows: list[int]) -> np.ndarray:
+    """Return the forward state of the token before a word and the backward state of the
+    token after it, from which the biLM predicts the word.
+
+    The word's own tokens have no influence on these vectors. Elsewhere they dominate,
+    in Korean together with all particles attached to a noun.
 
     layers (np.ndarray): (n_layers + 1, n_tokens, width).
-    RETURNS (np.ndarray): (n_layers, width), zeros beyond the ends of the sentence.
+    rows (list[int]): The tokens of the word.
+    RETURNS (np.ndarray): (n_layers, width), with zeros beyond the ends of the sentence.
     """
     n_tokens, half = layers.shape[1], layers.shape[2] // 2
     found = np.zeros((len(layers) - 1, 2 * half), dtype=layers.dtype)
@@ -111,19 +123,21 @@ def context(layers: np.ndarray, rows: list[int]) -> np.ndarray:
     return found
 
 
-def rest_of_sentence(layers: np.ndarray, rows: list[int]) -> np.ndarray:
-    """The mean of all other tokens: the word that tells a sense may be far away.
+def sentence_vectors(layers: np.ndarray, rows: list[int]) -> np.ndarray:
+    """Return the mean of all other tokens, because the word that reveals the sense may
+    be far away.
 
     layers (np.ndarray): (n_layers + 1, n_tokens, width).
-    RETURNS (np.ndarray): (n_layers, width), zeros if there are none.
+    rows (list[int]): The tokens of the word.
+    RETURNS (np.ndarray): (n_layers, width), zeros if there are no other tokens.
     """
     others = np.delete(layers[1:], rows, axis=1)
     return others.sum(1) / max(1, others.shape[1])
 
 
-def _words(doc: Doc, occurrence: Occurrence) -> tuple[list[str], list[int]]:
-    """RETURNS (tuple[list[str], list[int]]): The words of a text, and which of them
-    the occurrence touches."""
+def _find_tokens(doc: Doc, occurrence: Occurrence) -> tuple[list[str], list[int]]:
+    """Return the words of a text, and the positions of those that overlap with the
+    occurrence."""
     tokens = [token for token in doc if not token.is_space]
     rows = [
         row
@@ -139,12 +153,14 @@ def _words(doc: Doc, occurrence: Occurrence) -> tuple[list[str], list[int]]:
 
 
 def neighbor_accuracy(vectors: np.ndarray, senses: list[str]) -> float:
-    """How often the nearest other occurrence has the same sense. Where several are as
-    near as each other, as all of the same form are without context: how many of them.
+    """Return how often the nearest other occurrence has the same sense.
 
-    vectors (np.ndarray): (n, width).
+    If several others are equally near, as all of the same form are in layer 0, the
+    share of them that have the same sense counts.
+
+    vectors (np.ndarray): (n_occurrences, width).
     """
-    units = unit(vectors)
+    units = to_unit_length(vectors)
     cosines = units @ units.T
     np.fill_diagonal(cosines, -np.inf)
     nearest = cosines >= cosines.max(1, keepdims=True) - ROUNDING
@@ -152,14 +168,15 @@ def neighbor_accuracy(vectors: np.ndarray, senses: list[str]) -> float:
     return float(((nearest & same).sum(1) / nearest.sum(1)).mean())
 
 
-def plane(vectors: np.ndarray) -> np.ndarray:
-    """The two directions in which vectors of length 1 differ most (PCA).
+def project_to_plane(vectors: np.ndarray) -> np.ndarray:
+    """Project vectors of unit length onto the two directions in which they differ most
+    (PCA).
 
-    vectors (np.ndarray): (n, width).
-    RETURNS (np.ndarray): Coordinates, (n, 2). In both, the value farthest from 0 is
-        positive, so that a map is never a mirror image of another.
+    vectors (np.ndarray): (n, width), of any length.
+    RETURNS (np.ndarray): Coordinates, (n, 2). On both axes, the one farthest from 0 is
+        positive, so that the same data is never drawn as a mirror image.
     """
-    units = unit(vectors)
+    units = to_unit_length(vectors)
     left, sizes, _ = np.linalg.svd(units - units.mean(0), full_matrices=False)
     points = np.zeros((len(vectors), 2))
     found = (left * sizes)[:, :2]
@@ -172,14 +189,20 @@ def plane(vectors: np.ndarray) -> np.ndarray:
 def map_senses(
     bilm: BiLM, nlp: Language, occurrences: list[Occurrence]
 ) -> dict[str, Any]:
-    """RETURNS (dict[str, Any]): "words" (for each, the share of its most frequent sense
-    and, by layer, accuracy and points) and "mean" (over words, by layer)."""
+    """Measure and map the occurrences of each word by each kind of vector.
+
+    RETURNS (dict[str, Any]): "words": for each word the share of its most frequent
+        sense ("majority") and, by layer, accuracy and points; "mean": the means over
+        all words, by layer.
+    """
     by_word: dict[str, list[int]] = {}
     for number, occurrence in enumerate(occurrences):
         by_word.setdefault(occurrence.word, []).append(number)
     for word, numbers in by_word.items():
         if len(numbers) < 2:
-            raise ValueError(f"'{word}' occurs once; expected two occurrences or more")
+            raise ValueError(
+                f"found one occurrence of '{word}'; expected at least two of each word"
+            )
     vectors = occurrence_vectors(bilm, nlp, occurrences)
     names = vector_names(bilm)
     words = [
@@ -201,13 +224,16 @@ def map_senses(
 def _map_word(
     word: str, occurrences: list[Occurrence], vectors: np.ndarray, names: list[str]
 ) -> dict[str, Any]:
-    """vectors (np.ndarray): (n, len(names), width)."""
+    """Measure and map the occurrences of one word.
+
+    vectors (np.ndarray): (n_occurrences, len(names), width).
+    """
     senses = [occurrence.sense for occurrence in occurrences]
     layers = [
         {
             "layer": name,
             "accuracy": neighbor_accuracy(vectors[:, j], senses),
-            "points": plane(vectors[:, j]).round(4).tolist(),
+            "points": project_to_plane(vectors[:, j]).round(4).tolist(),
         }
         for j, name in enumerate(names)
     ]

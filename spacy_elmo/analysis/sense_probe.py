@@ -1,4 +1,7 @@
-"""Nearest-neighbour senses from each layer (Table 5 of the paper)."""
+"""Measure how well each layer alone tells word senses apart (Table 5 of the paper).
+
+A word gets the sense whose mean vector in the training data is nearest to its own.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -10,21 +13,21 @@ from spacy.vocab import Vocab
 from ..bilm import BiLM
 from .layer_vectors import (
     ROUNDING,
-    Tell,
+    Progress,
+    add_mix,
     embed_stream,
     layer_names,
-    silent,
-    unit,
-    with_mix,
+    no_progress,
+    to_unit_length,
 )
-from .static_vectors import static_vectors
-from .wsd_files import Instance, Sentence
+from .static_vectors import look_up
+from .wsd_files import Instance, SenseSentence
 
-Keys = Mapping[str, tuple[str, ...]]
+Keys = Mapping[str, tuple[str, ...]]  # the correct senses of an instance, by its id
 
 
 class Sense:
-    """A sense of a word: how often it was seen, and the sum of its vectors of each
+    """A sense of a word: how often it occurred, and the sum of its vectors of each
     kind, (n_kinds, width)."""
 
     def __init__(self, name: str) -> None:
@@ -37,14 +40,14 @@ class Sense:
         self.total = self.total + vectors
 
     @property
-    def vectors(self) -> np.ndarray:
-        """RETURNS (np.ndarray): The means, of length 1: (n_kinds, width)."""
-        return unit(self.total / self.count)
+    def mean_vectors(self) -> np.ndarray:
+        """The mean of each kind of vector, at unit length: (n_kinds, width)."""
+        return to_unit_length(self.total / self.count)
 
 
-class Senses:
-    """The senses that were seen of each lemma and part of speech, with vectors of one
-    kind or several, such as layers."""
+class SenseInventory:
+    """The senses that occurred of each lemma and part of speech, with vectors of one or
+    more kinds, such as the layers."""
 
     def __init__(self) -> None:
         self.by_word: dict[tuple[str, str], dict[str, Sense]] = {}
@@ -52,120 +55,133 @@ class Senses:
         self.n_instances = 0
 
     def add(
-        self, instance: Instance, names: Iterable[str], vectors: np.ndarray
+        self, instance: Instance, senses: Iterable[str], vectors: np.ndarray
     ) -> None:
-        """vectors (np.ndarray): (n_kinds, width)."""
-        senses = self.by_word.setdefault((instance.lemma, instance.pos), {})
+        """Add an instance of the training data.
+
+        senses (Iterable[str]): The names of its senses.
+        vectors (np.ndarray): One vector of each kind, (n_kinds, width).
+        """
+        known = self.by_word.setdefault((instance.lemma, instance.pos), {})
         counts = self.by_lemma.setdefault(instance.lemma, Counter())
-        for name in names:
-            senses.setdefault(name, Sense(name)).add(vectors)
+        for name in senses:
+            known.setdefault(name, Sense(name)).add(vectors)
             counts[name] += 1
         self.n_instances += 1
 
-    def known(self, instance: Instance) -> list[Sense]:
-        """RETURNS (list[Sense]): The most frequent one first; empty for a new word."""
+    def get_senses(self, instance: Instance) -> list[Sense]:
+        """Return the senses of a word, the most frequent one first. The list is empty
+        if the training data does not contain the word."""
         senses = self.by_word.get((instance.lemma, instance.pos), {})
         return sorted(senses.values(), key=lambda sense: -sense.count)
 
-    def fallback(self, instance: Instance) -> str | None:
-        """RETURNS (str | None): The most frequent sense of the lemma as any part of
-        speech, if there is one."""
+    def get_fallback(self, instance: Instance) -> str | None:
+        """Return the most frequent sense of the lemma as any part of speech."""
         counts = self.by_lemma.get(instance.lemma)
         return counts.most_common(1)[0][0] if counts else None
 
 
 def predict(
-    senses: Senses, instance: Instance, vectors: np.ndarray
+    inventory: SenseInventory, instance: Instance, vectors: np.ndarray
 ) -> list[str | None]:
-    """vectors (np.ndarray): (n_kinds, width).
-    RETURNS (list[str | None]): The most frequent sense, and the nearest one by each
-        kind of vector; None if nothing is known of the lemma.
+    """Predict the sense of an instance in several ways.
+
+    vectors (np.ndarray): One vector of each kind, (n_kinds, width).
+    RETURNS (list[str | None]): The most frequent sense, and the nearest sense by each
+        kind of vector. All are None if the training data does not contain the lemma.
     """
-    known = senses.known(instance)
-    if not known:
-        return [senses.fallback(instance)] * (len(vectors) + 1)
+    senses = inventory.get_senses(instance)
+    if not senses:
+        return [inventory.get_fallback(instance)] * (len(vectors) + 1)
     nearest = np.zeros(len(vectors), dtype=np.int64)
-    if len(known) > 1:
-        means = np.stack([sense.vectors for sense in known])
-        cosines = np.einsum("skw,kw->ks", means, unit(vectors))
-        # Without context, or without a vector, senses are as near as each other, up to
-        # rounding: the most frequent of them.
+    if len(senses) > 1:
+        means = np.stack([sense.mean_vectors for sense in senses])
+        cosines = np.einsum("skw,kw->ks", means, to_unit_length(vectors))
+        # In layer 0, or without a static vector, all senses of a form are equally near,
+        # except for rounding. Then take the most frequent one.
         nearest = (cosines >= cosines.max(1, keepdims=True) - ROUNDING).argmax(1)
-    return [known[0].name, *(known[number].name for number in nearest)]
+    return [senses[0].name, *(senses[number].name for number in nearest)]
 
 
 def probe_senses(
     bilm: BiLM,
-    train: Iterable[Sentence],
-    dev: Iterable[Sentence],
+    train: Iterable[SenseSentence],
+    dev: Iterable[SenseSentence],
     train_keys: Keys,
     dev_keys: Keys,
     *,
     static: Vocab | None = None,
-    tell: Tell = silent,
+    progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """static (Vocab | None): Whose word vectors choose as layers do, in a row of
-        their own.
-    RETURNS (dict[str, Any]): "task", how many instances were used, how many of DEV
-        have a lemma that TRAIN has not ("unseen", which count as errors), and "rows"
-        with the accuracy of each way to choose.
-    """
-    rows: list[dict[str, Any]] = [{"name": "most frequent sense", "layer": None}]
-    if static is not None:
-        rows.append({"name": "static vectors", "layer": None})
-    for name in layer_names(bilm)[:-1]:
-        label = "layer 0 (without context)" if name == "0" else f"layer {name}"
-        rows.append({"name": label, "layer": int(name)})
-    rows.append({"name": "mix", "layer": "mix"})
+    """Predict the senses of DEV from those of TRAIN by each layer, and measure it.
 
-    senses, by_static = Senses(), Senses()
-    for instance, vectors, words in _instances(bilm, train, train_keys, tell):
-        senses.add(instance, train_keys[instance.id], vectors)
+    static (Vocab | None): Word vectors to compare with.
+    RETURNS (dict[str, Any]): "task", the number of instances in "train" and "dev", how
+        many of DEV have a lemma that TRAIN does not contain ("unseen"; they count as
+        errors), and "rows" with the accuracy of each way to predict.
+    """
+    rows = _make_rows(bilm, static is not None)
+    by_layers, by_static = SenseInventory(), SenseInventory()
+    for instance, vectors, words in _embed_instances(bilm, train, train_keys, progress):
+        by_layers.add(instance, train_keys[instance.id], vectors)
         if static is not None:
             vector = _static_vector(static, words)
             by_static.add(instance, train_keys[instance.id], vector)
-    if not senses.n_instances:
+    if not by_layers.n_instances:
         raise ValueError("found no instance of TRAIN in its key file; expected some")
-    n_right = np.zeros(len(rows), dtype=np.int64)
+    n_correct = np.zeros(len(rows), dtype=np.int64)
     n_dev = n_unseen = 0
-    for instance, vectors, words in _instances(bilm, dev, dev_keys, tell):
-        guesses = predict(senses, instance, vectors)
+    for instance, vectors, words in _embed_instances(bilm, dev, dev_keys, progress):
+        guesses = predict(by_layers, instance, vectors)
         if static is not None:
             vector = _static_vector(static, words)
             guesses[1:1] = predict(by_static, instance, vector)[1:]
-        n_right += [guess in dev_keys[instance.id] for guess in guesses]
+        n_correct += [guess in dev_keys[instance.id] for guess in guesses]
         n_unseen += guesses[0] is None
         n_dev += 1
     if not n_dev:
         raise ValueError("found no instance of DEV in its key file; expected some")
-    for row, number in zip(rows, n_right.tolist()):
+    for row, number in zip(rows, n_correct.tolist()):
         row["accuracy"] = number / n_dev
     return {
         "task": "senses",
-        "train": senses.n_instances,
+        "train": by_layers.n_instances,
         "dev": n_dev,
         "unseen": n_unseen,
         "rows": rows,
     }
 
 
+def _make_rows(bilm: BiLM, has_static: bool) -> list[dict[str, Any]]:
+    """Return the rows of the results, without accuracies, in the order of guesses."""
+    rows: list[dict[str, Any]] = [{"name": "most frequent sense", "layer": None}]
+    if has_static:
+        rows.append({"name": "static vectors", "layer": None})
+    for name in layer_names(bilm)[:-1]:
+        label = "layer 0 (without context)" if name == "0" else f"layer {name}"
+        rows.append({"name": label, "layer": int(name)})
+    return [*rows, {"name": "mix", "layer": "mix"}]
+
+
 def _static_vector(static: Vocab, words: list[str]) -> np.ndarray:
-    """RETURNS (np.ndarray): The mean of the words that have one, (1, width)."""
-    vectors = static_vectors(static, words)
+    """Return the mean of those words that have a vector, (1, width)."""
+    vectors = look_up(static, words)
     found = vectors[vectors.any(1)]
     return (found if len(found) else vectors).mean(0, keepdims=True)
 
 
-def _instances(
-    bilm: BiLM, sentences: Iterable[Sentence], keys: Keys, tell: Tell
+def _embed_instances(
+    bilm: BiLM, sentences: Iterable[SenseSentence], keys: Keys, progress: Progress
 ) -> Iterable[tuple[Instance, np.ndarray, list[str]]]:
-    """YIELDS (tuple[Instance, np.ndarray, list[str]]): The instances with a key, the
-    means of their words' vectors in each layer and the mix, (n_layers + 2, width), and
-    their words."""
+    """Embed the sentences with instances that have a key.
+
+    YIELDS (tuple[Instance, np.ndarray, list[str]]): Each instance; the mean vector of
+        its words in each layer and the mix, (n_layers + 2, width); its words.
+    """
     wanted = (s for s in sentences if any(i.id in keys for i in s.instances))
-    for sentence, layers in embed_stream(bilm, wanted, lambda s: s.words, tell):
+    for sentence, layers in embed_stream(bilm, wanted, lambda s: s.words, progress):
         for instance in sentence.instances:
             if instance.id in keys:
                 place = slice(instance.start, instance.end)
-                vectors = with_mix(layers[:, place].mean(1))
+                vectors = add_mix(layers[:, place].mean(1))
                 yield instance, vectors, sentence.words[place]

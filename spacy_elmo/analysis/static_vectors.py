@@ -1,4 +1,4 @@
-"""Word vectors that do not see the context."""
+"""Look up static word vectors: one vector per word, whatever the context."""
 
 from collections.abc import Sequence
 
@@ -8,22 +8,20 @@ from spacy.vocab import Vocab
 from thinc.api import NumpyOps
 
 
-def load_static(name: str) -> Vocab:
-    """RETURNS (Vocab): That of a pipeline with word vectors."""
+def load_static_vectors(name: str) -> Vocab:
+    """Load a pipeline with word vectors, and return its vocab."""
     try:
         vocab = spacy.load(name).vocab
     except (OSError, ValueError, ImportError) as error:
         reason = str(error).strip().split("\n")[0]
         raise ValueError(f"{name}: cannot be loaded as a pipeline: {reason}") from None
     if not vocab.vectors_length:
-        raise ValueError(
-            f"{name}: found no word vectors; expected a pipeline with some"
-        )
+        raise ValueError(f"{name}: found no word vectors; expected some")
     return vocab
 
 
-def static_vectors(vocab: Vocab, words: Sequence[str]) -> np.ndarray:
-    """RETURNS (np.ndarray): (n_words, width), zeros for words without a vector."""
+def look_up(vocab: Vocab, words: Sequence[str]) -> np.ndarray:
+    """Return the vectors of words, (n_words, width). Words without one get zeros."""
     vectors = np.zeros((len(words), vocab.vectors_length), dtype=np.float32)
     ops = NumpyOps()
     for row, word in enumerate(words):

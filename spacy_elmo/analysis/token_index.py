@@ -1,4 +1,4 @@
-"""The vectors of all tokens of a text in a folder, built once."""
+"""Build and open an index: a folder with the vectors of all tokens of a text."""
 
 import shutil
 from pathlib import Path
@@ -14,81 +14,77 @@ from ..fingerprints import fingerprint_files
 from ..text.sentences import load_sentences
 from ..text.text_files import find_files, kind_of
 from ..text.tokenizers import Tokenization
+from .layer_files import LayerWriter, layer_path, map_layer
 from .layer_vectors import (
-    LayerWriter,
-    Tell,
+    Progress,
+    add_mix,
     embed_stream,
     layer_names,
-    layer_path,
-    map_layer,
-    silent,
-    unit,
-    with_mix,
+    no_progress,
+    to_unit_length,
 )
 
 FORMAT = 1
 META = "index.json"
-BLOCK = 2**20
 
 
-class Index:
-    """An index that is complete.
+class TokenIndex:
+    """A complete index.
 
     words (list[str]): The distinct words of the text, in order of appearance.
-    tokens (np.ndarray): The number of each token's word, (n_tokens,).
-    starts (np.ndarray): Where sentences begin, and the number of tokens after them,
-        (n_sentences + 1,).
+    tokens (np.ndarray): For each token, the number of its word, (n_tokens,).
+    starts (np.ndarray): The token with which each sentence begins, and at the end the
+        number of tokens, (n_sentences + 1,).
     """
 
     def __init__(self, folder: Path, meta: dict[str, Any]) -> None:
         self.folder = folder
         self.width: int = meta["width"]
-        self.names: list[str] = meta["layers"]
+        self.layer_names: list[str] = meta["layers"]
         self.words: list[str] = srsly.read_json(folder / "words.json")
         self.tokens: np.ndarray = np.load(folder / "tokens.npy", mmap_mode="r")
         self.starts: np.ndarray = np.load(folder / "starts.npy", mmap_mode="r")
 
-    def layer(self, name: str) -> np.ndarray:
-        """RETURNS (np.ndarray): Vectors of length 1, (n_tokens, width), float16, on
-        disk."""
+    def get_layer(self, name: str) -> np.ndarray:
+        """Return unit vectors as a mapped file: (n_tokens, width), float16."""
         return map_layer(self.folder, name, self.width)
 
-    def place(self, row: int) -> tuple[int, int]:
-        """RETURNS (tuple[int, int]): The sentence of a token, and where it is in it."""
-        sentence = int(np.searchsorted(self.starts, row, "right")) - 1
-        return sentence, row - int(self.starts[sentence])
+    def locate(self, token: int) -> tuple[int, int]:
+        """Return the number of a token's sentence, and its position in it."""
+        sentence = int(np.searchsorted(self.starts, token, "right")) - 1
+        return sentence, token - int(self.starts[sentence])
 
-    def sentence(self, number: int) -> list[str]:
+    def get_sentence(self, number: int) -> list[str]:
         begin, end = self.starts[number : number + 2].tolist()
         return [self.words[word] for word in self.tokens[begin:end].tolist()]
 
 
 def index_key(bilm: BiLM, text: str, tokenization: Tokenization) -> dict[str, Any]:
-    """RETURNS (dict[str, Any]): All that an index depends on."""
+    """Return everything that an index depends on. An index with another key is out of
+    date."""
     return {
         "format": FORMAT,
         "bilm": fingerprint(bilm),
         "precision": bilm.precision,
-        "text": text_fingerprint(text),
+        "text": fingerprint_text(text),
         "tokenization": tokenization._asdict(),
         "spacy": spacy.__version__,
     }
 
 
-def text_fingerprint(text: str) -> str:
-    """RETURNS (str): Differs for different contents of files; their names and places
-    do not matter."""
+def fingerprint_text(text: str) -> str:
+    """Fingerprint the contents of text files. Their names and places do not matter."""
     return fingerprint_files((kind_of(path), path) for path in find_files([text]))
 
 
-def open_index(folder: Path, key: dict[str, Any]) -> Index | None:
-    """RETURNS (Index | None): None if there is none, or one of something else."""
+def open_index(folder: Path, key: dict[str, Any]) -> TokenIndex | None:
+    """Open an index. Return None if there is none with this key, or it is damaged."""
     meta = _read_meta(folder)
     if meta is None or meta.get("key") != key:
         return None
     try:
-        index = Index(folder, meta)
-        sizes = [layer_path(folder, name).stat().st_size for name in index.names]
+        index = TokenIndex(folder, meta)
+        sizes = [layer_path(folder, name).stat().st_size for name in index.layer_names]
     except (OSError, ValueError):
         return None
     expected = len(index.tokens) * index.width * np.dtype(np.float16).itemsize
@@ -101,44 +97,43 @@ def build_index(
     tokenization: Tokenization,
     folder: Path,
     key: dict[str, Any],
-    tell: Tell = silent,
-) -> Index:
-    """Write an index in the place of an older one. What is not finished never has the
-    folder's name."""
+    progress: Progress = no_progress,
+) -> TokenIndex:
+    """Build an index. It replaces an older one only when it is complete."""
     if folder.exists() and _read_meta(folder) is None and not _is_empty(folder):
         raise ValueError(
-            f"{folder}: found something that is no index; expected an index, an empty "
-            "folder or nothing"
+            f"{folder}: found a folder that is no index; expected an index, an empty "
+            "folder or none"
         )
     part = folder.with_name(folder.name + ".part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
     try:
-        _write(bilm, text, tokenization, part, key, tell)
+        _write_index(bilm, text, tokenization, part, key, progress)
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
         raise
     if folder.exists():
         shutil.rmtree(folder)
     part.rename(folder)
-    return Index(folder, srsly.read_json(folder / META))
+    return TokenIndex(folder, srsly.read_json(folder / META))
 
 
-def _write(
+def _write_index(
     bilm: BiLM,
     text: str,
     tokenization: Tokenization,
     folder: Path,
     key: dict[str, Any],
-    tell: Tell,
+    progress: Progress,
 ) -> None:
     numbers: dict[str, int] = {}
-    tokens = []  # of each sentence
+    tokens = []  # an array for each sentence
     names = layer_names(bilm)
     sentences = load_sentences([text], tokenization)
     with LayerWriter(folder, names) as writer:
-        for words, layers in embed_stream(bilm, sentences, list, tell):
-            writer.add(unit(with_mix(layers)))
+        for words, layers in embed_stream(bilm, sentences, list, progress):
+            writer.add(to_unit_length(add_mix(layers)))
             found = [numbers.setdefault(word, len(numbers)) for word in words]
             tokens.append(np.array(found, dtype=np.int32))
     if not tokens:

@@ -1,4 +1,5 @@
-"""Sense-tagged text in the usual layout of WSD evaluations: XML and a key file."""
+"""Read text with word senses in the usual format of word sense disambiguation (WSD): an
+XML file with the text, and a key file with the senses."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -11,9 +12,9 @@ SPACES = re.compile(r"[_\s]+")
 
 
 class Instance(NamedTuple):
-    """A word with a sense.
+    """A word or phrase with a sense.
 
-    start, end (int): Where its words are in the sentence.
+    start, end (int): The positions of its first word and after its last word.
     """
 
     id: str
@@ -23,14 +24,16 @@ class Instance(NamedTuple):
     end: int
 
 
-class Sentence(NamedTuple):
+class SenseSentence(NamedTuple):
+    """The words of a sentence, and those of them that have a sense."""
+
     words: list[str]
     instances: list[Instance]
 
 
 def read_keys(path: Path) -> dict[str, tuple[str, ...]]:
-    """RETURNS (dict[str, tuple[str, ...]]): The senses of each instance, by its id; any
-    of them is right."""
+    """Read a key file: the senses of each instance, by its id. If there are several,
+    each of them is correct."""
     keys: dict[str, tuple[str, ...]] = {}
     try:
         with path.open(encoding="utf-8") as file:
@@ -38,20 +41,20 @@ def read_keys(path: Path) -> dict[str, tuple[str, ...]]:
                 name, *senses = line.split() or [""]
                 if name and not senses:
                     raise ValueError(
-                        f"{path}: found no sense in line {number}; expected an id and "
-                        "its senses"
+                        f"{path}:{number}: found no sense; expected an id and its "
+                        "senses"
                     )
                 if name:
                     keys[name] = tuple(senses)
     except UnicodeDecodeError:
-        raise ValueError(f"{path}: found no UTF-8; expected a key file") from None
+        raise ValueError(f"{path}: this is not UTF-8; expected a key file") from None
     except FileNotFoundError:
         raise ValueError(f"{path}: no such file; expected a key file") from None
     return keys
 
 
-def key_beside(path: Path) -> Path:
-    """RETURNS (Path): Where the key file of x.data.xml usually is: x.gold.key.txt."""
+def default_key_path(path: Path) -> Path:
+    """Return where the key file of x.data.xml usually is: x.gold.key.txt."""
     return path.with_name(
         path.name.removesuffix(".xml").removesuffix(".data") + ".gold.key.txt"
     )
@@ -60,39 +63,43 @@ def key_beside(path: Path) -> Path:
 def read_wsd(
     path: Path,
     limit: int | None = None,
-    chosen: Callable[[int], bool] = lambda number: True,
-) -> Iterator[Sentence]:
-    """Read a data file, however large.
+    is_wanted: Callable[[int], bool] = lambda number: True,
+) -> Iterator[SenseSentence]:
+    """Read an XML file sentence by sentence, so that it can be of any size.
 
-    limit (int | None): Of sentences.
-    chosen (Callable[[int], bool]): Which texts to read, by their numbers.
+    limit (int | None): Read at most this many sentences.
+    is_wanted (Callable[[int], bool]): Called with the number of each <text>, from 0;
+        others than the wanted ones are skipped.
     """
     if not path.is_file():
         raise ValueError(f"{path}: no such file; expected XML with senses")
-    return islice(_read(path, chosen), limit)
+    return islice(_read_sentences(path, is_wanted), limit)
 
 
-def _read(path: Path, chosen: Callable[[int], bool]) -> Iterator[Sentence]:
+def _read_sentences(
+    path: Path, is_wanted: Callable[[int], bool]
+) -> Iterator[SenseSentence]:
     n_texts = 0
     try:
         for event, element in ElementTree.iterparse(path, ("start", "end")):
             if event == "start":
                 n_texts += element.tag == "text"
             elif element.tag == "sentence":
-                if chosen(max(n_texts - 1, 0)):
-                    yield _sentence(path, element)
-                element.clear()
+                if is_wanted(max(n_texts - 1, 0)):
+                    yield _parse_sentence(path, element)
+                element.clear()  # keeps memory small
             elif element.tag == "text":
-                element.clear()  # of its empty sentences
+                element.clear()
     except ElementTree.ParseError as error:
-        raise ValueError(f"{path}: found no XML ({error})") from None
+        raise ValueError(f"{path}: this is not XML ({error})") from None
 
 
-def _sentence(path: Path, element: ElementTree.Element) -> Sentence:
+def _parse_sentence(path: Path, element: ElementTree.Element) -> SenseSentence:
     words: list[str] = []
     instances: list[Instance] = []
     for child in element:
         form = (child.text or "").strip()
+        # "grand_jury" is two words, but "_" alone is one.
         parts = [part for part in SPACES.split(form) if part] or [form] * bool(form)
         if child.tag == "instance":
             name, lemma, pos = (child.get(key) for key in ("id", "lemma", "pos"))
@@ -104,4 +111,4 @@ def _sentence(path: Path, element: ElementTree.Element) -> Sentence:
             end = len(words) + len(parts)
             instances.append(Instance(name, lemma, pos, len(words), end))
         words.extend(parts)
-    return Sentence(words, instances)
+    return SenseSentence(words, instances)

@@ -1,5 +1,8 @@
-"""`python -m spacy elmo ...`. spaCy imports this for each of its commands, whatever it
-is, so nothing heavy is imported before a command of ours runs."""
+"""The commands of `python -m spacy elmo`.
+
+spaCy imports this package whenever any of its own commands runs. So a command imports
+whatever is slow to import only when it is called.
+"""
 
 import io
 import sys
@@ -9,7 +12,7 @@ from spacy.cli._util import app as spacy_app
 
 app = typer.Typer(
     name="elmo",
-    help="Contextual word vectors from a bidirectional language model",
+    help="Contextual word vectors (ELMo) from a bidirectional language model (biLM)",
     no_args_is_help=True,
 )
 spacy_app.add_typer(app)
@@ -17,13 +20,14 @@ spacy_app.add_typer(app)
 
 @app.callback()
 def elmo() -> None:
-    # A terminal or a pipe that has no Hangul gets a question mark, not an error.
+    # Print a question mark for characters that the terminal or pipe cannot encode, such
+    # as Hangul, instead of failing.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
 
 
-from . import (  # noqa: E402,F401  (they add their commands to app)
+from . import (  # noqa: E402,F401  (each module adds its command to app)
     assets,
     compare,
     convert,

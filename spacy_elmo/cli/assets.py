@@ -1,3 +1,5 @@
+"""`spacy elmo assets`: download the public data of a project."""
+
 from pathlib import Path
 
 import typer
@@ -11,11 +13,18 @@ from .common_options import OVERRIDES
 @app.command("assets", context_settings=OVERRIDES)
 def assets_cli(
     ctx: typer.Context,
-    project: Path = Argument(Path("."), metavar="[DIR]", help="With a project.yml"),
-    extra: bool = Option(False, "--extra", "-e", help="The large ones too"),
+    project: Path = Argument(
+        Path("."), metavar="[DIR]", help="The folder that contains project.yml"
+    ),
+    extra: bool = Option(
+        False, "--extra", "-e", help="Also download the assets marked as extra"
+    ),
 ) -> None:
-    """Fetch the assets of a project, as `spacy project assets` does, with one sentence
-    where there is no network. Variables can be given as --vars.NAME VALUE."""
+    """Download the assets of a project, as `spacy project assets` does.
+
+    Without a network connection, it exits with a clear message. Variables of the
+    project can be set with --vars.NAME VALUE.
+    """
     from subprocess import SubprocessError
 
     from spacy.cli._util import parse_config_overrides
@@ -27,8 +36,9 @@ def assets_cli(
     except (SubprocessError, OSError) as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         msg.fail(
-            "An asset could not be fetched. Is there a network? If not, put the data "
-            "where project.yml says under 'assets' by other means; the project's own "
-            f"sample data need nothing. ({lines[-1][:300] if lines else error!r})",
+            "An asset could not be downloaded. Is there a network connection? If not, "
+            "copy the data to the place that project.yml gives under 'assets'. The "
+            "sample data of the project needs no download. "
+            f"({lines[-1][:300] if lines else error!r})",
             exits=1,
         )

@@ -41,14 +41,14 @@ TOKENIZED = Option(
 LANG = Option(
     None,
     "--lang",
-    help="The language whose tokenizer is used, such as en. [default: the language "
-    "that the biLM was trained on]",
+    help="The language whose tokenizer is used, such as en; by default, the language "
+    "that the biLM was trained on",
 )
 TOKENIZER = Option(
     None,
     "--tokenizer",
-    help="A tokenizer registered with spaCy, such as spacy.Tokenizer.v1. [default: the "
-    "one that the biLM was trained with]",
+    help="A tokenizer registered with spaCy, such as spacy.Tokenizer.v1; by default, "
+    "the one that the biLM was trained with",
 )
 STATIC = Option(
     None,
@@ -59,8 +59,8 @@ TITLE = Option(
     None,
     "--title",
     callback=underscores_to_spaces,
-    help="The title of the results in a report. My_title is shown as My title. "
-    "[default: the names of the biLM and the data]",
+    help="The title of the results in a report (My_title is shown as My title); by "
+    "default, the names of the biLM and the data",
 )
 OUTPUT_FOLDER = Option(..., "--output", "-o", help="The folder to write to")
 OUTPUT_JSON = Option(

@@ -1,3 +1,5 @@
+"""`spacy elmo compare`: train pipelines with and without ELMo, and compare them."""
+
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -7,7 +9,15 @@ from typer import Argument, Option
 from wasabi import msg
 
 from . import app
-from .common_options import GPU_ID, OVERRIDES, TITLE, say
+from .common_options import (
+    GPU_ID,
+    OUTPUT_FOLDER,
+    OVERRIDES,
+    TITLE,
+    exit_on_error,
+    get_device,
+    say,
+)
 
 ValueT = TypeVar("ValueT")
 
@@ -15,68 +25,86 @@ ValueT = TypeVar("ValueT")
 @app.command("compare", context_settings=OVERRIDES)
 def compare_cli(
     ctx: typer.Context,
-    baseline: Path = Argument(..., metavar="BASELINE", help="A config of spaCy's CNN"),
-    elmo: Path = Argument(..., metavar="ELMO", help="The same with ELMo"),
-    output: Path = Option(..., "--output", "-o", help="The folder to write"),
+    baseline: Path = Argument(
+        ..., metavar="BASELINE", help="A training config without ELMo"
+    ),
+    elmo: Path = Argument(..., metavar="ELMO", help="The same config with ELMo"),
+    output: Path = OUTPUT_FOLDER,
     title: str | None = TITLE,
     variants: str | None = Option(
         None,
         "--variants",
-        help="Some of baseline,vectors,last,mean,mix-1,mix-0.001,output,whole,both; by "
-        "default all. --paths.vectors adds vectors to them",
+        help="The variants to train, separated by commas: some of baseline, vectors, "
+        "last, mean, mix-1, mix-0.001, output, whole, both; by default all of them, "
+        "but vectors only with --paths.vectors",
     ),
-    seeds: str = Option("0,1,2", "--seeds", help="Each variant is trained with each"),
-    shares: str = Option("1", "--shares", help="Of the training data, as 1,0.1,0.01"),
+    seeds: str = Option(
+        "0,1,2", "--seeds", help="Each variant is trained once with each of these seeds"
+    ),
+    shares: str = Option(
+        "1",
+        "--shares",
+        help="Also train with a part of the training data: 1,0.1 means with all of it "
+        "and with a tenth",
+    ),
     share_variants: str | None = Option(
         None,
         "--share-variants",
-        help="Which run with less than all data; by default baseline,mix-0.001",
+        help="The variants that are also trained with less data; by default, "
+        "baseline,mix-0.001",
     ),
-    n_process: int = Option(1, "--n-process", help="Trainings at a time"),
+    n_process: int = Option(
+        1, "--n-process", help="How many trainings run at the same time"
+    ),
     keep: str = Option(
-        "first", "--keep", help="Trained pipelines: all, first (seed) or none"
+        "first",
+        "--keep",
+        help="Which trained pipelines to keep: all, first (those of the first seed) or "
+        "none",
     ),
     gpu_id: int = GPU_ID,
 ) -> None:
-    """Train a pipeline without ELMo and with it in several ways, and compare.
+    """Train a pipeline without ELMo and with ELMo in several variants, and compare.
 
-    Same data, same seeds, same budget. Settings can be given as options, such as
-    --paths.train train.spacy; they go to both configs. Writes OUTPUT/compare.json and
-    compare.md. The same command goes on where it was stopped.
+    All variants get the same data, the same seeds and the same number of steps. Any
+    setting of the configs can be changed by an option such as --paths.train
+    train.spacy, which applies to both. The results are OUTPUT/compare.json and
+    OUTPUT/compare.md. If the command was interrupted, run it again to continue.
     """
     from spacy.cli._util import parse_config_overrides
 
-    from ..bilm.errors import SourceError
     from ..compare.comparison import Comparison
     from ..compare.config_pair import ConfigPair
     from ..compare.options import Options
-    from .common_options import get_device
 
     try:
-        get_device(gpu_id)
-        options = Options(
-            title=title or "",
-            variants=None if variants is None else split(variants, "variants", str),
-            seeds=split(seeds, "seeds", int),
-            shares=split(shares, "shares", float),
-            share_variants=None
-            if share_variants is None
-            else split(share_variants, "share-variants", str),
-            n_process=n_process,
-            keep=keep,
-            gpu_id=gpu_id,
-        )
-        pair = ConfigPair(baseline, elmo, parse_config_overrides(ctx.args))
-        Comparison(pair, options, output, say).compare()
-    except (SourceError, ValueError, OSError) as error:
-        msg.fail(str(error), exits=1)
+        with exit_on_error():
+            get_device(gpu_id)  # fails at once if there is no such GPU
+            options = Options(
+                title=title or "",
+                variants=split_list(variants, "variants", str),
+                seeds=split_list(seeds, "seeds", int) or [],
+                shares=split_list(shares, "shares", float) or [],
+                share_variants=split_list(share_variants, "share-variants", str),
+                n_process=n_process,
+                keep=keep,
+                gpu_id=gpu_id,
+            )
+            pair = ConfigPair(baseline, elmo, parse_config_overrides(ctx.args))
+            Comparison(pair, options, output, say).compare()
     except KeyboardInterrupt:
-        msg.fail("Stopped; the same command goes on from here", exits=1)
+        msg.fail("Stopped. Run the same command again to continue.", exits=1)
 
 
-def split(text: str, name: str, kind: Callable[[str], ValueT]) -> list[ValueT]:
-    """RETURNS (list[ValueT]): What is between commas."""
+def split_list(
+    text: str | None, name: str, kind: Callable[[str], ValueT]
+) -> list[ValueT] | None:
+    """Split the value of the option `name` at its commas. Return None for None."""
+    if text is None:
+        return None
     try:
         return [kind(part.strip()) for part in text.split(",") if part.strip()]
     except ValueError:
-        raise ValueError(f"--{name} is {text!r}; expected numbers, as 0,1") from None
+        raise ValueError(
+            f"found --{name} {text!r}; expected numbers separated by commas"
+        ) from None

@@ -1,3 +1,5 @@
+"""`spacy elmo convert`: convert a biLM between file formats."""
+
 from enum import Enum
 from pathlib import Path
 
@@ -5,6 +7,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from . import app
+from .common_options import SOURCE, exit_on_error
 
 
 class DType(str, Enum):
@@ -20,30 +23,30 @@ class Format(str, Enum):
 
 @app.command("convert")
 def convert_cli(
-    source: Path = Argument(..., help="A biLM of any kind: a folder, or an HDF5 file"),
-    dest: Path = Argument(..., help="The folder to write"),
-    to: Format = Option(Format.native, "--to", help="What to write"),
+    source: Path = SOURCE,
+    dest: Path = Argument(..., help="The folder to write to"),
+    to: Format = Option(Format.native, "--to", help="The format to write"),
     dtype: DType = Option(
-        DType.float32, "--dtype", help="How native weights are stored"
+        DType.float32, "--dtype", help="The number type of weights in native format"
     ),
     no_softmax: bool = Option(
-        False, "--no-softmax", help="Leave the output layer out: vectors only"
+        False,
+        "--no-softmax",
+        help="Leave out the softmax layer, which only predicting words needs",
     ),
 ) -> None:
     """Convert a biLM between formats.
 
-    Reads native folders (safetensors and JSON), HDF5 with options.json (bilm-tf,
-    AllenNLP) and ELMoForManyLangs folders; writes native folders and HDF5.
+    It can read native folders (safetensors and JSON), HDF5 files with options.json
+    (bilm-tf, AllenNLP) and ELMoForManyLangs folders. It can write native folders and
+    HDF5.
     """
-    from ..bilm.errors import SourceError
     from ..bilm.formats.sources import load_bilm, save_bilm
 
-    try:
+    with exit_on_error():
         bilm = load_bilm(source)
         if no_softmax:
             bilm.drop_softmax()
         save_bilm(bilm, dest, to.value, dtype.value)
-    except (SourceError, ValueError, OSError) as error:
-        msg.fail(str(error), exits=1)
     n_weights = sum(weight.numel() for weight in bilm.parameters())
     msg.good(f"Wrote {n_weights:,} weights to {dest} ({to.value})")

@@ -1,3 +1,5 @@
+"""`spacy elmo embed`: write the vectors of a text to a file."""
+
 from collections import Counter
 from pathlib import Path
 
@@ -5,33 +7,41 @@ from typer import Argument
 from wasabi import msg
 
 from . import app
-from .common_options import GPU_ID, LANG, TOKENIZED, TOKENIZER
+from .common_options import (
+    GPU_ID,
+    LANG,
+    SOURCE,
+    TEXT,
+    TOKENIZED,
+    TOKENIZER,
+    exit_on_error,
+    get_tokenization,
+    load_on_device,
+)
 
 
 @app.command("embed")
 def embed_cli(
-    source: Path = Argument(..., help="A biLM of any kind"),
-    text: str = Argument(..., help="A file, a folder or a pattern"),
+    source: Path = SOURCE,
+    text: str = TEXT,
     out: Path = Argument(..., help="The .hdf5 or .parquet file to write"),
     tokenized: bool = TOKENIZED,
     lang: str | None = LANG,
     tokenizer: str | None = TOKENIZER,
     gpu_id: int = GPU_ID,
 ) -> None:
-    """Write the vectors of a text: all layers of every token of every sentence.
+    """Write the vectors of a text: all layers of all tokens, sentence by sentence.
 
-    An interrupted run goes on where it was when it is started again.
+    If the command was interrupted, run it again to continue.
     """
     from tqdm import tqdm
 
-    from ..bilm.errors import SourceError
     from ..embedding.embed_file import check_target, embed_file
     from ..text.problems import Problems, say_problems
     from ..text.sentences import load_sentences
-    from .common_options import get_tokenization, load_on_device
 
     problems: Problems = Counter()
-    try:
+    with exit_on_error():
         check_target(out)
         bilm = load_on_device(source, gpu_id)
         tokenization = get_tokenization(bilm, lang, tokenizer, tokenized)
@@ -43,7 +53,5 @@ def embed_cli(
                 out,
                 on_progress=lambda n_done: bar.update(n_done - bar.n),
             )
-    except (SourceError, ValueError, OSError) as error:
-        msg.fail(str(error), exits=1)
     say_problems(problems, msg.warn)
     msg.good(f"Wrote the vectors of {n_sentences:,} sentences to {out}")

@@ -1,3 +1,5 @@
+"""`spacy elmo info`: print the sizes of a biLM, or what a pipeline has learned."""
+
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -5,6 +7,7 @@ from typer import Argument
 from wasabi import msg
 
 from . import app
+from .common_options import exit_on_error
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -16,13 +19,15 @@ if TYPE_CHECKING:
 def info_cli(
     source: str = Argument(
         ...,
-        help="A biLM of any kind (a folder, or an HDF5 file), or a pipeline (a folder, "
-        "or the name of an installed package)",
+        help="A biLM (a folder, an HDF5 file, or the name of a bundled one), or a "
+        "pipeline (a folder, or the name of an installed package)",
     ),
 ) -> None:
-    """Print the sizes of a biLM and what is known of its training, or of a pipeline
-    also the weights s_j and gamma that each task has learned for the layers."""
-    from ..bilm.errors import SourceError
+    """Print the sizes of a biLM and how it was trained.
+
+    For a pipeline, also print the weights of the layers (s_j) and the scale (gamma)
+    that each of its components has learned.
+    """
     from ..bilm.formats.sources import load_bilm
 
     if is_pipeline(source):
@@ -31,13 +36,11 @@ def info_cli(
         try:
             nlp = spacy.load(source)
         except (OSError, ValueError, ImportError, TypeError, AttributeError) as error:
-            # A package that is no pipeline has no load, or another one.
+            # An installed package that is no pipeline has no `load`, or another one.
             msg.fail(f"{source}: cannot be loaded as a pipeline: {error}", exits=1)
         return print_pipeline(source, nlp)
-    try:
+    with exit_on_error():
         bilm = load_bilm(source)
-    except SourceError as error:
-        msg.fail(str(error), exits=1)
     print_bilm(source, bilm)
 
 
@@ -57,11 +60,11 @@ def print_bilm(title: str, bilm: "BiLM") -> None:
     msg.table(
         {
             "weights": f"{n_weights:,}",
-            "layers": f"{bilm.config.lstm.n_layers} + 1",
+            "layers": f"{bilm.config.lstm.n_layers} + 1 (layer 0: no context)",
             "width": bilm.config.width,
-            "characters": len(bilm.lexicon.characters) or "-",
-            "words in the encoder": len(bilm.lexicon.words) or "-",
-            "words in the softmax": (config["softmax"] or {}).get("n_words", "-"),
+            "known characters": len(bilm.lexicon.characters) or "-",
+            "known words": len(bilm.lexicon.words) or "-",
+            "words it can predict": (config["softmax"] or {}).get("n_words", "-"),
         }
     )
     for section in ("encoder", "lstm", "softmax", "training"):
@@ -78,15 +81,17 @@ def print_pipeline(title: str, nlp: "Language") -> None:
     components = [(n, pipe) for n, pipe in nlp.components if isinstance(pipe, Elmo)]
     mixes = list(find_mixes(nlp))
     if not components and not mixes:
-        msg.fail(f"{title}: found a pipeline without 'elmo'", exits=1)
+        msg.fail(
+            f"{title}: found a pipeline without 'elmo'; expected one with it", exits=1
+        )
     for name, pipe in components:
         print_bilm(f"{title}: {name}", get_shim(pipe.model).bilm)
     if not mixes:
-        msg.info("No component of this pipeline reads the layers.")
+        msg.info("No component of this pipeline uses the layers.")
         return
-    msg.divider("weights of the layers, from the token vectors to the top")
+    msg.divider("learned weights of the layers, from layer 0 to the top")
     rows = [
         (task, " ".join(f"{share:.3f}" for share in shares), f"{gamma:.3f}")
         for task, shares, gamma in mixes
     ]
-    msg.table(rows, header=("task", "s_j", "gamma"), divider=True)
+    msg.table(rows, header=("component", "s_j", "gamma"), divider=True)

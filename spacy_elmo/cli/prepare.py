@@ -48,8 +48,8 @@ def prepare_cli(
         "--sentences",
         "-n",
         min=1,
-        help="How many sentences make one doc. [default: 10 for CoNLL-U, 1 for files "
-        "with one word per line]",
+        help="How many sentences make one doc; by default, 10 for CoNLL-U and 1 "
+        "for files with one word per line",
     ),
     spans_key: str | None = Option(
         None,

@@ -1,3 +1,8 @@
+"""`spacy elmo probe`: measure what each layer alone knows.
+
+The command function is long because typer takes each option as a parameter.
+"""
+
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -6,15 +11,23 @@ from typer import Argument, Option
 from wasabi import msg
 
 from . import app
-from .common_options import GPU_ID, TITLE
+from .common_options import (
+    GPU_ID,
+    OUTPUT_JSON,
+    SOURCE,
+    STATIC,
+    TITLE,
+    exit_on_error,
+    load_on_device,
+)
 
 if TYPE_CHECKING:
     from spacy.vocab import Vocab
 
-    from ..analysis.layer_vectors import Tell
+    from ..analysis.layer_vectors import Progress
     from ..bilm import BiLM
 
-HELD_OUT = 10  # every tenth text
+DEV_EVERY = 10  # for senses without DEV, every tenth text of TRAIN is for development
 
 
 class Task(str, Enum):
@@ -31,72 +44,87 @@ class Attr(str, Enum):
 
 @app.command("probe")
 def probe_cli(
-    source: Path = Argument(..., help="A biLM of any kind"),
-    train: Path = Argument(..., help="CoNLL-U, .spacy, or XML with senses"),
-    dev: Path | None = Argument(
-        None, help="The same; for senses, by default every tenth text of TRAIN"
+    source: Path = SOURCE,
+    train: Path = Argument(
+        ...,
+        help="The data to train on: a CoNLL-U or .spacy file with tags, or an XML file "
+        "with senses in the usual format of WSD",
     ),
-    task: Task = Option(Task.auto, "--task", help="By default senses if TRAIN is XML"),
+    dev: Path | None = Argument(
+        None,
+        help="The data to test on; for senses, by default every tenth text of TRAIN",
+    ),
+    task: Task = Option(
+        Task.auto,
+        "--task",
+        help="What to predict; auto means senses if TRAIN is XML, else tags",
+    ),
     attrs: list[Attr] = Option(
-        [Attr.pos], "--attr", help="Which tags; may be given more than once"
+        [Attr.pos],
+        "--attr",
+        help="The kind of tag to predict; can be given several times",
     ),
     key_train: Path | None = Option(
-        None, "--key-train", help="By default x.gold.key.txt beside x.data.xml"
+        None,
+        "--key-train",
+        help="The file with the senses of TRAIN; by default, x.gold.key.txt beside "
+        "x.data.xml",
     ),
-    key_dev: Path | None = Option(None, "--key-dev", help="The same for DEV"),
-    static: str | None = Option(
-        None, "--static", help="A pipeline with word vectors to compare with"
+    key_dev: Path | None = Option(
+        None, "--key-dev", help="The same for the senses of DEV"
     ),
+    static: str | None = STATIC,
     limit: int | None = Option(
-        None, "--limit", min=1, help="Sentences of TRAIN and of DEV to read"
+        None, "--limit", min=1, help="Read at most this many sentences of each file"
     ),
-    seed: int = Option(0, "--seed", help="Of the classifiers"),
+    seed: int = Option(0, "--seed", help="The random seed of the classifiers"),
     title: str | None = TITLE,
-    output: Path | None = Option(None, "--output", "-o", help="JSON to write"),
+    output: Path | None = OUTPUT_JSON,
     gpu_id: int = GPU_ID,
 ) -> None:
-    """Measure what each layer alone knows of tags or senses.
+    """Measure how well each layer alone predicts tags or senses.
 
-    Tags: a linear classifier on each frozen layer and on their mean, beside the most
-    frequent tag of each word. Senses: the nearest of the means of each sense, beside
-    the most frequent sense.
+    Tags are predicted by a linear classifier on each layer and on their mean (mix), and
+    for comparison by taking the most frequent tag of each word. Senses are predicted by
+    the nearest mean vector of a sense, and for comparison by taking the most frequent
+    sense.
     """
     from tqdm import tqdm
 
-    from ..analysis.static_vectors import load_static
-    from ..bilm.errors import SourceError
+    from ..analysis.static_vectors import load_static_vectors
     from ..results import Probe, write_result
-    from .common_options import load_on_device
 
     if dev is not None and (str(dev) == "-" or dev == train):
         dev = None
     if task is Task.auto:
         task = Task.senses if train.suffix == ".xml" else Task.tags
-    try:
+    with exit_on_error():
         bilm = load_on_device(source, gpu_id)
-        vocab = None if static is None else load_static(static)
+        vocab = None if static is None else load_static_vectors(static)
         with tqdm(unit=" tokens", disable=None, leave=False) as bar:
             if task is Task.tags:
                 names = [attr.value for attr in attrs]
-                tasks = tags(bilm, train, dev, names, vocab, limit, seed, bar.update)
+                options = (names, vocab, limit, seed)
+                results = probe_tag_files(bilm, train, dev, *options, bar.update)
             else:
                 keys = (key_train, key_dev)
-                tasks = senses(bilm, train, dev, *keys, vocab, limit, bar.update)
-        data = {
-            "kind": "probe",
-            "title": title or f"{source.name}: {train.name}",
-            "bilm": str(source),
-            "tasks": tasks,
-        }
+                options_ = (vocab, limit)
+                results = probe_sense_files(
+                    bilm, train, dev, *keys, *options_, bar.update
+                )
         if output is not None:
+            data = {
+                "kind": "probe",
+                "title": title or f"{source.name}: {train.name}",
+                "bilm": str(source),
+                "tasks": results,
+            }
             write_result(output, Probe.model_validate(data))
-    except (SourceError, ValueError, OSError) as error:
-        msg.fail(str(error), exits=1)
-    for result in tasks:
-        print_task(result)
+    for result in results:
+        print_result(result)
 
 
-def tags(
+def probe_tag_files(
     bilm: "BiLM",
     train: Path,
     dev: Path | None,
@@ -104,13 +132,13 @@ def tags(
     static: "Vocab | None",
     limit: int | None,
     seed: int,
-    tell: "Tell",
+    progress: "Progress",
 ) -> list[dict[str, Any]]:
     from ..analysis.tag_probe import probe_tags
     from ..analysis.tagged_sentences import read_tagged
 
     if dev is None:
-        raise ValueError("tags need a DEV other than TRAIN; expected a second file")
+        raise ValueError("found no DEV other than TRAIN; expected a second file")
     return probe_tags(
         bilm,
         read_tagged(train, limit),
@@ -118,11 +146,11 @@ def tags(
         attrs=attrs,
         static=static,
         seed=seed,
-        tell=tell,
+        progress=progress,
     )
 
 
-def senses(
+def probe_sense_files(
     bilm: "BiLM",
     train: Path,
     dev: Path | None,
@@ -130,29 +158,35 @@ def senses(
     key_dev: Path | None,
     static: "Vocab | None",
     limit: int | None,
-    tell: "Tell",
+    progress: "Progress",
 ) -> list[dict[str, Any]]:
     from ..analysis.sense_probe import probe_senses
-    from ..analysis.wsd_files import key_beside, read_keys, read_wsd
+    from ..analysis.wsd_files import default_key_path, read_keys, read_wsd
 
-    train_keys = read_keys(key_train or key_beside(train))
+    train_keys = read_keys(key_train or default_key_path(train))
     if dev is not None:
-        dev_keys = read_keys(key_dev or key_beside(dev))
-        parts = read_wsd(train, limit), read_wsd(dev, limit)
+        dev_keys = read_keys(key_dev or default_key_path(dev))
+        sentences = read_wsd(train, limit), read_wsd(dev, limit)
     else:
         dev_keys = train_keys
-        last = HELD_OUT - 1
-        parts = (
-            read_wsd(train, limit, lambda number: number % HELD_OUT != last),
-            read_wsd(train, limit, lambda number: number % HELD_OUT == last),
+
+        def is_dev(number: int) -> bool:
+            return number % DEV_EVERY == DEV_EVERY - 1
+
+        sentences = (
+            read_wsd(train, limit, lambda number: not is_dev(number)),
+            read_wsd(train, limit, is_dev),
         )
     keys = (train_keys, dev_keys)
-    return [probe_senses(bilm, *parts, *keys, static=static, tell=tell)]
+    return [probe_senses(bilm, *sentences, *keys, static=static, progress=progress)]
 
 
-def print_task(result: dict[str, Any]) -> None:
+def print_result(result: dict[str, Any]) -> None:
     unit = "instances" if result["task"] == "senses" else "words"
-    msg.divider(f"{result['task']}: {result['train']:,} and {result['dev']:,} {unit}")
+    msg.divider(
+        f"{result['task']}: trained on {result['train']:,} {unit}, tested on "
+        f"{result['dev']:,}"
+    )
     best = max(row["accuracy"] for row in result["rows"])
     rows = [
         (
@@ -162,9 +196,10 @@ def print_task(result: dict[str, Any]) -> None:
         )
         for row in result["rows"]
     ]
-    msg.table(rows, header=("", "accuracy", ""), divider=True, aligns=("l", "r", "l"))
+    header = ("predicted from", "accuracy", "")
+    msg.table(rows, header=header, divider=True, aligns=("l", "r", "l"))
     if result.get("unseen"):
         msg.info(
-            f"{result['unseen']:,} instances of lemmas that TRAIN has not: errors in "
-            "all rows"
+            f"{result['unseen']:,} instances have a lemma that TRAIN does not contain. "
+            "They count as errors in all rows."
         )

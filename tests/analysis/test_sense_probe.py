@@ -17,7 +17,7 @@ from helpers.command import call, refused
 
 from spacy_elmo.analysis import layer_vectors
 from spacy_elmo.analysis.sense_probe import probe_senses
-from spacy_elmo.analysis.wsd_files import key_beside, read_keys, read_wsd
+from spacy_elmo.analysis.wsd_files import default_key_path, read_keys, read_wsd
 
 FORMS = ["bank", "banks", "play_out", "play out", "runs"]
 
@@ -49,7 +49,7 @@ def write_wsd(path, n_texts, *, seed=0, lemmas=("bank", "play", "run"), first=0)
                 senses = [f"{lemma}%{pos}:{sense}" for sense in senses]
                 keys.append(" ".join([instance.get("id"), *dict.fromkeys(senses)]))
     ElementTree.ElementTree(corpus).write(path, encoding="utf-8", xml_declaration=True)
-    key_beside(path).write_text("\n".join(keys) + "\n")
+    default_key_path(path).write_text("\n".join(keys) + "\n")
     return path
 
 
@@ -70,10 +70,10 @@ def test_sentences_and_keys(tmp_path):
     ]
     assert empty == ([], []) and last == (["눈"], [])
     assert list(read_wsd(path, limit=1)) == [first]
-    assert list(read_wsd(path, chosen=lambda number: number == 1)) == [empty, last]
+    assert list(read_wsd(path, is_wanted=lambda number: number == 1)) == [empty, last]
     key = tmp_path / "a.gold.key.txt"
     key.write_text("d0.s0.t0 jury%1\n\nd0.s0.t1 say%1 say%2\n")
-    assert key_beside(path) == key
+    assert default_key_path(path) == key
     assert read_keys(key) == {"d0.s0.t0": ("jury%1",), "d0.s0.t1": ("say%1", "say%2")}
 
 
@@ -85,7 +85,7 @@ def reference(bilm, train, dev, layer):
     """
 
     def read(path):
-        keys = dict(line.split(" ", 1) for line in key_beside(path).open())
+        keys = dict(line.split(" ", 1) for line in default_key_path(path).open())
         for element in ElementTree.parse(path).iter("sentence"):
             forms = [child.text.replace("_", " ").split() for child in element]
             layers = bilm.embed([sum(forms, [])])[0] if forms else None
@@ -116,12 +116,12 @@ def reference(bilm, train, dev, layer):
 
 @pytest.mark.parametrize("batch", [20, 10**6])
 def test_senses_by_the_slow_way(bilm, tmp_path, monkeypatch, batch):
-    monkeypatch.setattr(layer_vectors, "BATCH", batch)
+    monkeypatch.setattr(layer_vectors, "BATCH_TOKENS", batch)
     train = write_wsd(tmp_path / "train.data.xml", 8)
     dev = write_wsd(
         tmp_path / "dev.data.xml", 5, seed=1, lemmas=("bank", "play", "new"), first=8
     )
-    keys = [read_keys(key_beside(path)) for path in (train, dev)]
+    keys = [read_keys(default_key_path(path)) for path in (train, dev)]
     found = probe_senses(bilm, read_wsd(train), read_wsd(dev), *keys)
     assert found["train"] == len(keys[0]) and found["dev"] == len(keys[1])
     accuracies = set()
@@ -145,7 +145,7 @@ def hold_out(path, parts):
             if (number in (9, 19)) != held_out:
                 tree.getroot().remove(document)
         tree.write(target)
-        key_beside(target).write_text(key_beside(path).read_text())
+        default_key_path(target).write_text(default_key_path(path).read_text())
     return parts
 
 
@@ -195,14 +195,14 @@ def one_sentence(form, name, pos="NOUN", lemma="bank"):
 
 def small(bilm, train, dev, **options):
     """train, dev: Senses by the id of an instance, and its form or more of it."""
-    from spacy_elmo.analysis.wsd_files import Instance, Sentence
+    from spacy_elmo.analysis.wsd_files import Instance, SenseSentence
 
     parts = []
     for part in (train, dev):
         sentences = []
         for name, (_, *more) in part.items():
             words, instances = one_sentence(more[0], name, *more[1:])
-            sentences.append(Sentence(words, [Instance(*i) for i in instances]))
+            sentences.append(SenseSentence(words, [Instance(*i) for i in instances]))
         parts.append(sentences)
     keys = [
         {name: tuple(v[0].split()) for name, v in part.items()} for part in (train, dev)
@@ -241,7 +241,7 @@ def test_any_of_several_senses_is_right(bilm):
 def test_command_holds_out_every_tenth_text(source, tmp_path):
     path = write_wsd(tmp_path / "all.data.xml", 21)
     parts = hold_out(path, [tmp_path / "train.xml", tmp_path / "dev.xml"])
-    key = key_beside(path)
+    key = default_key_path(path)
     results = []
     for args in (
         [path],
@@ -263,18 +263,18 @@ def test_senses_that_cannot_be_probed(source, tmp_path):
     assert "nowhere.xml" in refusal(
         source, tmp_path / "nowhere.xml", "--key-train", path
     )
-    key = key_beside(path)
+    key = default_key_path(path)
     other = tmp_path / "key.txt"
     other.write_text("d77.s0.t0 sense\n")
     said = "found no instance of TRAIN in its key file"
     assert said in refusal(source, path, "--key-train", other)
     other.write_text("d77.s0.t0\n")
-    assert "found no sense in line 1" in refusal(source, path, "--key-train", other)
+    assert "key.txt:1: found no sense" in refusal(source, path, "--key-train", other)
     missing = tmp_path / "none.txt"
     assert "none.txt: no such file" in refusal(source, path, "--key-train", missing)
     bad = tmp_path / "bad.xml"
     bad.write_text("<corpus><text>")
-    assert "found no XML" in refusal(source, bad, "--key-train", key)
+    assert "this is not XML" in refusal(source, bad, "--key-train", key)
     bad.write_text(
         "<corpus><sentence id='s'><instance id='x' pos='X'>y</instance></sentence>"
         "</corpus>"

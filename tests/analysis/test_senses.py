@@ -14,7 +14,7 @@ from spacy_elmo.analysis.sense_map import (
     map_senses,
     neighbor_accuracy,
     occurrence_vectors,
-    plane,
+    project_to_plane,
     read_occurrences,
 )
 from spacy_elmo.bilm.formats.sources import load_bilm, save_bilm
@@ -88,7 +88,7 @@ def test_only_directions_count():
 def test_map_is_the_plane_of_most_variance():
     rng = np.random.default_rng(0)
     vectors = rng.normal(0, 1, (30, 6)) * [9, 5, 1, 1, 1, 1]
-    points = plane(vectors)
+    points = project_to_plane(vectors)
     units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     sizes = np.linalg.eigvalsh(np.cov(units.T))[::-1]
     np.testing.assert_allclose(np.cov(points.T), np.diag(sizes[:2]), atol=1e-12)
@@ -99,7 +99,7 @@ def test_map_keeps_distances_where_two_dimensions_are_enough():
     angles = np.random.default_rng(0).uniform(0, 6, 12)
     flat = np.stack([np.cos(angles), np.sin(angles)], 1)
     turn = np.linalg.qr(np.random.default_rng(1).normal(0, 1, (7, 7)))[0][:2]
-    points = plane(flat @ turn)
+    points = project_to_plane(flat @ turn)
 
     def distances(array):
         return np.linalg.norm(array[:, None] - array, axis=2)
@@ -111,15 +111,15 @@ def test_map_does_not_turn_with_the_vectors():
     rng = np.random.default_rng(0)
     vectors = rng.normal(0, 1, (20, 5))
     turn = np.linalg.qr(rng.normal(0, 1, (5, 5)))[0]
-    points = plane(vectors)
-    np.testing.assert_allclose(plane(vectors @ turn), points, atol=1e-9)
-    np.testing.assert_allclose(plane(-vectors), points, atol=1e-9)
+    points = project_to_plane(vectors)
+    np.testing.assert_allclose(project_to_plane(vectors @ turn), points, atol=1e-9)
+    np.testing.assert_allclose(project_to_plane(-vectors), points, atol=1e-9)
     assert (points.max(0) >= -points.min(0)).all()
 
 
 def test_map_of_very_few():
-    assert plane(np.array([[1.0], [1.0]])).tolist() == [[0, 0], [0, 0]]
-    points = plane(np.eye(2))
+    assert project_to_plane(np.array([[1.0], [1.0]])).tolist() == [[0, 0], [0, 0]]
+    points = project_to_plane(np.eye(2))
     assert points.shape == (2, 2) and np.isfinite(points).all()
 
 
@@ -195,7 +195,7 @@ def test_each_word_by_itself(bilm):
     for number, layer in enumerate(bat["layers"]):
         assert layer["layer"] == NAMES[number]
         np.testing.assert_allclose(
-            layer["points"], plane(vectors[:, number]), atol=1e-3
+            layer["points"], project_to_plane(vectors[:, number]), atol=1e-3
         )
         senses = [o.sense for o in OCCURRENCES[:4]]
         assert layer["accuracy"] == neighbor_accuracy(vectors[:, number], senses)
@@ -212,7 +212,7 @@ def layer_name(number):
 
 
 def test_a_word_that_occurs_once(bilm):
-    with pytest.raises(ValueError, match="'ring' occurs once"):
+    with pytest.raises(ValueError, match="found one occurrence of 'ring'"):
         map_senses(bilm, spacy.blank("en"), OCCURRENCES[:5])
 
 
@@ -238,7 +238,7 @@ def test_command(bilm, source, tmp_path):
     bat = data["words"][0]
     shown = " ".join(f"{layer['accuracy']:.0%}" for layer in bat["layers"])
     assert f"bat 4 75% {shown}" in text(done)
-    assert "mean of words 6 62.5%" in text(done)
+    assert "mean of all words 6 62.5%" in text(done)
 
 
 @pytest.mark.parametrize("kind", ["hdf5", "manylangs"])
@@ -257,7 +257,7 @@ def test_command_takes_other_kinds_of_bilm(bilm, tmp_path, kind):
     vectors = occurrence_vectors(loaded, spacy.blank("en"), OCCURRENCES[:4])
     for number, layer in enumerate(bat["layers"]):
         np.testing.assert_allclose(
-            layer["points"], plane(vectors[:, number]), atol=1e-3
+            layer["points"], project_to_plane(vectors[:, number]), atol=1e-3
         )
 
 
@@ -286,20 +286,23 @@ def test_offsets_are_of_characters(tmp_path):
     [
         (
             "no JSON",
-            "a.jsonl, line 2: expected JSON with word, sense, text, start, end",
+            "a.jsonl:2: expected a JSON object with word, sense, text, start, end",
         ),
-        ('{"word": "a", "sense": "b", "text": "c"}', "line 2: expected JSON with word"),
+        (
+            '{"word": "a", "sense": "b", "text": "c"}',
+            "a.jsonl:2: expected a JSON object with word",
+        ),
         (
             '{"word": "a", "sense": 3, "text": "c", "start": 0, "end": 1}',
-            "line 2: expected JSON with word",
+            "a.jsonl:2: expected a JSON object with word",
         ),
         (
             '{"word": "a", "sense": "b", "text": "c", "start": 0, "end": 2}',
-            "line 2: found characters 0 to 2 of a text of 1",
+            "a.jsonl:2: found characters 0 to 2 of a text with 1",
         ),
         (
             '{"word": "a", "sense": "b", "text": "c", "start": 1, "end": 1}',
-            "line 2: found characters 1 to 1 of a text of 1",
+            "a.jsonl:2: found characters 1 to 1 of a text with 1",
         ),
     ],
 )
@@ -314,8 +317,12 @@ def test_refusals(source, tmp_path):
     for path, options, said in [
         (tmp_path / "nowhere.jsonl", [], "nowhere.jsonl: cannot be read"),
         (write(tmp_path / "empty.jsonl", []), [], "found no occurrences"),
-        (write(tmp_path / "one.jsonl", OCCURRENCES[:5]), [], "'ring' occurs once"),
-        (write(tmp_path / "a.jsonl"), ["--lang", "zz"], "expected a language of spaCy"),
+        (
+            write(tmp_path / "one.jsonl", OCCURRENCES[:5]),
+            [],
+            "found one occurrence of 'ring'",
+        ),
+        (write(tmp_path / "a.jsonl"), ["--lang", "zz"], "found the language 'zz'"),
         (write(tmp_path / "b.jsonl"), ["--tokenizer", "x"], "which is not registered"),
     ]:
         done = call("senses", source, path, *options)

@@ -5,7 +5,6 @@ from functools import partial
 import numpy as np
 import pytest
 import spacy
-import torch
 from helpers.analysis import (
     make_bilm,
     random_sentences,
@@ -14,146 +13,17 @@ from helpers.analysis import (
     save_vectors,
 )
 from helpers.command import call, refused, text
-from spacy.tokens import Doc, DocBin
 
 from spacy_elmo.analysis import layer_vectors
-from spacy_elmo.analysis import linear_classifier as linear
-from spacy_elmo.analysis.tag_probe import Tokens, _layer, _mix, probe_tags
-from spacy_elmo.analysis.tagged_sentences import TaggedSentence, read_tagged
+from spacy_elmo.analysis.tag_probe import (
+    EmbeddedTokens,
+    get_layer,
+    get_mix,
+    probe_tags,
+)
+from spacy_elmo.analysis.tagged_sentences import TaggedSentence
 
 refusal = partial(refused, "probe")
-
-
-@pytest.fixture
-def quick(monkeypatch):
-    """For tests that do not ask how good a classifier can be."""
-    monkeypatch.setattr(linear, "MIN_STEPS", 200)
-
-
-# The classifier
-
-
-def gaussians(n, rng, *, mixing=None, width=6, n_classes=3):
-    """Classes of one shape, for which no classifier is better than a linear one.
-
-    RETURNS: Vectors, labels, and what the best classifier says.
-    """
-    centers = np.random.default_rng(9).normal(0, 0.6, (n_classes, width))
-    labels = rng.integers(0, n_classes, n)
-    vectors = centers[labels] + rng.normal(0, 1, (n, width))
-    distances = np.square(vectors[:, None] - centers).sum(2)
-    if mixing is not None:
-        vectors = vectors @ mixing
-    return vectors.astype(np.float32), labels, distances.argmin(1)
-
-
-@pytest.mark.slow
-def test_classifier_is_about_as_good_as_any_can_be():
-    rng = np.random.default_rng(0)
-    # Columns that are nearly the same, and what tells classes apart is small in them.
-    mixing = rng.normal(0, 1, (6, 6)) @ np.diag([30, 10, 3, 1, 1, 1])
-    mixing = mixing @ np.linalg.qr(rng.normal(0, 1, (6, 6)))[0]
-    vectors, labels, _ = gaussians(3000, rng, mixing=mixing)
-    model = linear.fit(vectors, labels, 3)
-    vectors, labels, best = gaussians(20_000, rng, mixing=mixing)
-    possible = (best == labels).mean()
-    assert 0.6 < possible < 0.95
-    assert possible - 0.02 < (model.predict(vectors) == labels).mean() < possible + 0.01
-
-
-def test_classifier_depends_on_the_seed_alone(quick):
-    vectors, labels, _ = gaussians(500, np.random.default_rng(0))
-    models = [linear.fit(vectors, labels, 3, seed=seed) for seed in (1, 1, 2)]
-    assert torch.equal(models[0].weight, models[1].weight)
-    assert not torch.equal(models[0].weight, models[2].weight)
-    torch.testing.assert_close(models[0].weight, models[2].weight, atol=0.1, rtol=0.1)
-
-
-def test_classifier_does_not_mind_units_and_zeros(quick):
-    vectors, labels, _ = gaussians(400, np.random.default_rng(0))
-    scale = 2.0 ** np.array([-8, 0, 3, 8, -2, 5])
-    odd = np.concatenate([vectors * scale + 4 * scale, np.full((400, 2), 7.0)], 1)
-    plain = linear.fit(vectors, labels, 3).predict(vectors)
-    found = linear.fit(odd.astype(np.float32), labels, 3).predict(odd)
-    assert (found == plain).mean() > 0.99
-
-
-@pytest.mark.slow
-def test_classifier_reads_half_precision_and_little_data():
-    vectors = np.array([[1, 0], [0, 1], [1, 0.5], [0, 2]], dtype=np.float16)
-    labels = np.array([0, 1, 0, 1])
-    assert linear.fit(vectors, labels, 2).predict(vectors).tolist() == [0, 1, 0, 1]
-
-
-def test_classifier_is_trained_long_enough_on_little_data():
-    """A few steps are enough for the direction, not for a class that is rare."""
-    vectors = np.random.default_rng(0).normal(0, 1, (300, 6)).astype(np.float32)
-    labels = (vectors[:, 0] > 1.3).astype(np.int64)
-    model = linear.fit(vectors, labels, 2)
-    assert (model.predict(vectors) == labels).mean() > 0.95
-
-
-# Files with tags
-
-CONLLU = """# sent_id = 1
-1-2\tdon't\t_\t_\t_\t_\t_\t_\t_\t_
-1\tdo\tdo\tAUX\tVBP\tMood=Ind|Tense=Pres\t0\troot\t_\t_
-2\tn't\tnot\tPART\t_\t_\t1\tadvmod\t_\t_
-2.1\tgo\tgo\tVERB\tVB\t_\t_\t_\t_\t_
-
-1\tGo\tgo\tVERB\tVB\tMood=Imp\t0\troot\t_\t_
-"""
-
-
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
-def test_conllu(tmp_path, encoding):
-    path = tmp_path / "a.conllu"
-    path.write_text(CONLLU, encoding)
-    first, second = read_tagged(path)
-    assert first == TaggedSentence(
-        ["do", "n't"],
-        {
-            "pos": ["AUX", "PART"],
-            "tag": ["VBP", ""],
-            "morph": ["Mood=Ind|Tense=Pres", "_"],
-        },
-    )
-    assert second.words == ["Go"]
-    assert list(read_tagged(path, limit=1)) == [first]
-    path.write_bytes(CONLLU.rstrip("\n").replace("\n", "\r\n").encode())
-    assert list(read_tagged(path)) == [first, second]
-
-
-def test_spacy_files_say_the_same(tmp_path):
-    vocab = spacy.blank("xx").vocab
-    doc = Doc(
-        vocab,
-        words=["do", "n't", "\n", "Go"],
-        pos=["AUX", "PART", "SPACE", "VERB"],
-        tags=["VBP", "", "_SP", "VB"],
-        morphs=["Mood=Ind|Tense=Pres", "", "", "Mood=Imp"],
-        sent_starts=[True, False, True, False],
-    )
-    DocBin(docs=[doc], attrs=["POS", "TAG", "MORPH", "SENT_START"]).to_disk(
-        tmp_path / "a.spacy"
-    )
-    (tmp_path / "a.conllu").write_text(CONLLU)
-    found, expected = (
-        list(read_tagged(tmp_path / f"a.{ending}")) for ending in ("spacy", "conllu")
-    )
-    assert found == expected
-
-
-def test_spacy_files_without_sentences_and_tags(tmp_path):
-    words = "Who is it ? It is me".split()
-    doc = Doc(spacy.blank("xx").vocab, words=words, pos=["X"] * 7)
-    DocBin(docs=[doc]).to_disk(tmp_path / "a.spacy")
-    first, second = read_tagged(tmp_path / "a.spacy")
-    assert first.words + second.words == words and len(first.words) == 4
-    assert first.tags == {"pos": ["X"] * 4, "tag": [""] * 4, "morph": [""] * 4}
-
-
-# Tags
 
 
 def tagged(sentences, tag):
@@ -168,18 +38,18 @@ def tagged(sentences, tag):
 
 @pytest.mark.parametrize("batch", [1, 10, 10**6])
 def test_vectors_are_those_of_the_bilm(bilm, tmp_path, monkeypatch, batch):
-    monkeypatch.setattr(layer_vectors, "BATCH", batch)
+    monkeypatch.setattr(layer_vectors, "BATCH_TOKENS", batch)
     sentences = tagged(random_sentences(9), lambda words, place: "X")
     told = []
-    tokens = Tokens(bilm, sentences, tmp_path, told.append)
+    tokens = EmbeddedTokens(bilm, sentences, tmp_path, told.append)
     expected = np.concatenate(bilm.embed([s.words for s in sentences]), 1)
     assert tokens.words == [word for s in sentences for word in s.words]
     assert sum(told) == len(tokens.words)
     assert len(told) == {1: 9, 10**6: 1}.get(batch, len(told))
     for name in ("0", "1", "2"):
-        found = _layer(name, tokens)
+        found = get_layer(name, tokens)
         np.testing.assert_allclose(found, expected[int(name)], rtol=1e-3, atol=1e-3)
-    np.testing.assert_allclose(_mix(tokens), expected.mean(0), rtol=2e-3, atol=2e-3)
+    np.testing.assert_allclose(get_mix(tokens), expected.mean(0), rtol=2e-3, atol=2e-3)
 
 
 def test_what_context_tells_is_above_layer_0(quick):
@@ -299,7 +169,7 @@ def test_command_reads_as_many_sentences_as_told(source, files, tmp_path, quick)
 
 def test_tags_that_cannot_be_probed(source, files, tmp_path):
     train, dev = files
-    said = "tags need a DEV other than TRAIN"
+    said = "found no DEV other than TRAIN"
     for args in ([train], [train, "-"], [train, train]):
         assert said in refusal(source, *args)
     assert "nowhere: no such file" in refusal(source, tmp_path / "nowhere", dev)

@@ -1,4 +1,4 @@
-"""Small biLMs and data to look at with `spacy elmo probe`, `neighbors`, `senses`."""
+"""Small biLMs and data for the tests of `spacy elmo probe`, `neighbors`, `senses`."""
 
 import json
 
@@ -6,11 +6,15 @@ import numpy as np
 import spacy
 import torch
 
+from spacy_elmo.analysis.token_index import build_index, index_key
 from spacy_elmo.bilm import BiLM, BiLMConfig, BytesConfig, LSTMConfig
+from spacy_elmo.text.tokenizers import Tokenization
+
+TOKENIZED = Tokenization("en", None, True)
 
 
 def make_bilm(seed=0, *, projection_dim=8, lang="en"):
-    """A random biLM with vectors about as large as a trained one's."""
+    """Make a random biLM whose vectors are about as large as those of a trained one."""
     torch.manual_seed(seed)
     encoder = BytesConfig(char_dim=4, filters=[[1, 8], [2, 12]])
     lstm = LSTMConfig(dim=24, projection_dim=projection_dim)
@@ -28,7 +32,7 @@ def save(bilm, folder):
 
 
 def random_sentences(n, *, seed=0, n_words=12, length=7):
-    """RETURNS (list[list[str]]): Of up to `length` words."""
+    """Make n sentences of 1 to `length` words."""
     rng = np.random.default_rng(seed)
     words = [a + b for a in "bdgkmt" for b in ("an", "el", "or")][:n_words]
     return [
@@ -37,16 +41,30 @@ def random_sentences(n, *, seed=0, n_words=12, length=7):
     ]
 
 
+def write(path, sentences):
+    """Write one sentence per line."""
+    path.write_text("".join(" ".join(words) + "\n" for words in sentences))
+    return path
+
+
+def make_index(bilm, folder, sentences):
+    """Write sentences to folder/text.txt, and their index to folder/index."""
+    folder.mkdir(exist_ok=True)
+    path = str(write(folder / "text.txt", sentences))
+    key = index_key(bilm, path, TOKENIZED)
+    return build_index(bilm, path, TOKENIZED, folder / "index", key)
+
+
 def cosines(vectors, query):
-    """In float64, without any of the shortcuts."""
+    """Compute cosines in float64, in the simplest way."""
     vectors, query = vectors.astype(np.float64), query.astype(np.float64)
     return vectors @ query / np.linalg.norm(vectors, axis=1) / np.linalg.norm(query)
 
 
 def save_vectors(folder, vectors):
-    """A pipeline with word vectors.
+    """Save a pipeline with word vectors.
 
-    vectors (dict[str, list[float]])
+    vectors (dict[str, list[float]]): The vector of each word.
     """
     nlp = spacy.blank("en")
     nlp.vocab.reset_vectors(width=len(next(iter(vectors.values()))))
@@ -61,5 +79,5 @@ def read_json(path):
 
 
 def rows_of(task):
-    """RETURNS (dict): The accuracy of each row of a probe's table."""
+    """Return the accuracy of each row of a probe's table, by its name."""
     return {row["name"]: row["accuracy"] for row in task["rows"]}

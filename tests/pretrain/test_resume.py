@@ -345,7 +345,7 @@ def test_ctrl_c_while_the_text_is_read(config_path, tmp_path, n_process):
     out, _ = process.communicate(timeout=300)
     assert process.returncode == 130  # not done
     assert "Traceback" not in out
-    assert "give the same command again" in out
+    assert "Run the same command again" in out
     assert not (tmp_path / "run" / "corpus" / "corpus.json").exists()
 
     done = subprocess.run(args, timeout=300, **options)

@@ -247,7 +247,7 @@ def test_treebanks_come_by_git(project, tmp_path_factory):
     args = ["elmo", "assets", ".", "--vars.ud", "UD_Test-Sample"]
     code, out = spacy(project, *args, env=env)
     assert code == 1
-    assert "An asset could not be fetched. Is there a network?" in out
+    assert "An asset could not be downloaded. Is there a network" in out
     assert (project / "assets/UD_Test-Sample/te-ud-train.conllu").exists()
 
 

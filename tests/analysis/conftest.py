@@ -1,0 +1,9 @@
+import pytest
+
+from spacy_elmo.analysis import linear_classifier
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Train classifiers for fewer steps, where their accuracy does not matter."""
+    monkeypatch.setattr(linear_classifier, "MIN_STEPS", 200)

@@ -1,0 +1,67 @@
+"""The linear classifier of `spacy elmo probe`."""
+
+import numpy as np
+import pytest
+import torch
+
+from spacy_elmo.analysis import linear_classifier as linear
+
+
+def gaussians(n, rng, *, mixing=None, width=6, n_classes=3):
+    """Draw classes of the same shape, for which a linear classifier is the best.
+
+    RETURNS: Vectors, labels, and the predictions of the best possible classifier.
+    """
+    centers = np.random.default_rng(9).normal(0, 0.6, (n_classes, width))
+    labels = rng.integers(0, n_classes, n)
+    vectors = centers[labels] + rng.normal(0, 1, (n, width))
+    distances = np.square(vectors[:, None] - centers).sum(2)
+    if mixing is not None:
+        vectors = vectors @ mixing
+    return vectors.astype(np.float32), labels, distances.argmin(1)
+
+
+@pytest.mark.slow
+def test_classifier_is_about_as_good_as_any_can_be():
+    rng = np.random.default_rng(0)
+    # Columns are almost equal, and the classes differ in small directions only.
+    mixing = rng.normal(0, 1, (6, 6)) @ np.diag([30, 10, 3, 1, 1, 1])
+    mixing = mixing @ np.linalg.qr(rng.normal(0, 1, (6, 6)))[0]
+    vectors, labels, _ = gaussians(3000, rng, mixing=mixing)
+    model = linear.fit(vectors, labels, 3)
+    vectors, labels, best = gaussians(20_000, rng, mixing=mixing)
+    possible = (best == labels).mean()
+    assert 0.6 < possible < 0.95
+    assert possible - 0.02 < (model.predict(vectors) == labels).mean() < possible + 0.01
+
+
+def test_classifier_depends_on_the_seed_alone(quick):
+    vectors, labels, _ = gaussians(500, np.random.default_rng(0))
+    models = [linear.fit(vectors, labels, 3, seed=seed) for seed in (1, 1, 2)]
+    assert torch.equal(models[0].weight, models[1].weight)
+    assert not torch.equal(models[0].weight, models[2].weight)
+    torch.testing.assert_close(models[0].weight, models[2].weight, atol=0.1, rtol=0.1)
+
+
+def test_classifier_does_not_mind_units_and_zeros(quick):
+    vectors, labels, _ = gaussians(400, np.random.default_rng(0))
+    scale = 2.0 ** np.array([-8, 0, 3, 8, -2, 5])
+    odd = np.concatenate([vectors * scale + 4 * scale, np.full((400, 2), 7.0)], 1)
+    plain = linear.fit(vectors, labels, 3).predict(vectors)
+    found = linear.fit(odd.astype(np.float32), labels, 3).predict(odd)
+    assert (found == plain).mean() > 0.99
+
+
+@pytest.mark.slow
+def test_classifier_reads_half_precision_and_little_data():
+    vectors = np.array([[1, 0], [0, 1], [1, 0.5], [0, 2]], dtype=np.float16)
+    labels = np.array([0, 1, 0, 1])
+    assert linear.fit(vectors, labels, 2).predict(vectors).tolist() == [0, 1, 0, 1]
+
+
+def test_classifier_is_trained_long_enough_on_little_data():
+    """A few steps are enough for the direction, not for a class that is rare."""
+    vectors = np.random.default_rng(0).normal(0, 1, (300, 6)).astype(np.float32)
+    labels = (vectors[:, 0] > 1.3).astype(np.int64)
+    model = linear.fit(vectors, labels, 2)
+    assert (model.predict(vectors) == labels).mean() > 0.95

@@ -1,0 +1,114 @@
+"""The index of a text: what it holds, and when it is built again."""
+
+import shutil
+
+import numpy as np
+import pytest
+from helpers.analysis import TOKENIZED, make_bilm, make_index, random_sentences, write
+
+from spacy_elmo.analysis import token_index
+from spacy_elmo.analysis.token_index import build_index, index_key, open_index
+from spacy_elmo.text.tokenizers import Tokenization
+
+NAMES = ["0", "1", "2", "mix"]
+
+
+def test_index_has_all_tokens(bilm, tmp_path):
+    sentences = random_sentences(30)
+    index = make_index(bilm, tmp_path, sentences)
+    layers = np.concatenate(bilm.embed(sentences), 1)
+    layers = np.concatenate([layers, layers.mean(0, keepdims=True)])
+    layers /= np.linalg.norm(layers, axis=2, keepdims=True)
+    for number, name in enumerate(NAMES):
+        np.testing.assert_allclose(index.get_layer(name), layers[number], atol=1e-3)
+    row = 0
+    for number, words in enumerate(sentences):
+        assert index.get_sentence(number) == words
+        for position, word in enumerate(words):
+            assert index.locate(row) == (number, position)
+            assert index.words[index.tokens[row]] == word
+            row += 1
+    assert row == len(index.tokens)
+    assert len(set(index.words)) == len(index.words)
+
+
+def test_index_is_used_again_for_the_same_only(bilm, tmp_path):
+    sentences = random_sentences(5)
+    make_index(bilm, tmp_path, sentences)
+    folder, path = tmp_path / "index", tmp_path / "text.txt"
+
+    def reopen(bilm=bilm, text=path, tokenization=TOKENIZED):
+        return open_index(folder, index_key(bilm, str(text), tokenization))
+
+    assert reopen() is not None
+    assert reopen(make_bilm()) is not None  # the same weights
+    assert reopen(make_bilm(1)) is None
+    assert reopen(tokenization=Tokenization("en")) is None
+    assert reopen(tokenization=Tokenization("de", None, True)) is None
+    other = shutil.copy(path, tmp_path / "elsewhere.txt")
+    assert reopen(text=other) is not None
+    write(path, [*sentences, ["more"]])
+    assert reopen() is None
+    bilm.precision = "int8"
+    assert reopen(text=other) is None
+
+
+@pytest.mark.parametrize("name", ["layer-1.float16", "tokens.npy", "words.json"])
+@pytest.mark.parametrize("damage", ["gone", "cut"])
+def test_damaged_index_is_not_used(bilm, tmp_path, name, damage):
+    make_index(bilm, tmp_path, random_sentences(5))
+    key = index_key(bilm, str(tmp_path / "text.txt"), TOKENIZED)
+    assert open_index(tmp_path / "index", key) is not None
+    broken = tmp_path / "index" / name
+    data = broken.read_bytes()
+    broken.unlink()
+    if damage == "cut":
+        broken.write_bytes(data[: len(data) // 2])
+    assert open_index(tmp_path / "index", key) is None
+
+
+def test_interrupted_build_leaves_what_was_there(bilm, tmp_path, monkeypatch):
+    sentences = random_sentences(5)
+    make_index(bilm, tmp_path, sentences)
+    folder, path = tmp_path / "index", str(tmp_path / "text.txt")
+    old = index_key(bilm, path, TOKENIZED)
+    other = make_bilm(1)
+    key = index_key(other, path, TOKENIZED)
+
+    def interrupted(sentences, tokenization):
+        yield from [["one"], ["two"]]
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(token_index, "load_sentences", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            build_index(other, path, TOKENIZED, folder, key)
+    assert open_index(folder, key) is None
+    assert open_index(folder, old).get_sentence(0) == sentences[0]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["index", "text.txt"]
+
+
+def test_killed_build_is_not_taken_for_an_index(bilm, tmp_path):
+    sentences = random_sentences(5)
+    index = make_index(bilm, tmp_path, sentences)
+    key = index_key(bilm, str(tmp_path / "text.txt"), TOKENIZED)
+    # What a process leaves that is killed while it writes.
+    (tmp_path / "index").rename(tmp_path / "index.part")
+    (tmp_path / "index.part" / "index.json").unlink()
+    (tmp_path / "index.part" / "leftover").write_text("")
+    assert open_index(tmp_path / "index", key) is None
+    index = make_index(bilm, tmp_path, sentences)
+    assert index.get_sentence(4) == sentences[4]
+    assert not (tmp_path / "index" / "leftover").exists()
+    assert not (tmp_path / "index.part").exists()
+
+
+def test_other_folders_are_left_alone(bilm, tmp_path):
+    (tmp_path / "index").mkdir()
+    make_index(bilm, tmp_path, random_sentences(5))  # an empty one may be used
+    shutil.rmtree(tmp_path / "index")
+    (tmp_path / "index").mkdir()
+    (tmp_path / "index" / "thesis.txt").write_text("all of it")
+    with pytest.raises(ValueError, match="found a folder that is no index"):
+        make_index(bilm, tmp_path, random_sentences(5))
+    assert (tmp_path / "index" / "thesis.txt").read_text() == "all of it"
