@@ -1,1 +1,1 @@
-"""Modules that only project.yml calls."""
+"""Modules that are called only by project.yml."""

@@ -1,4 +1,4 @@
-"""Remove folders with all that is in them. Those that are not there are passed over.
+"""Remove folders and everything in them. Folders that do not exist are skipped.
 
 Run as `python -m spacy_elmo.project.clean FOLDER...`.
 """

@@ -1,5 +1,5 @@
-"""The text of the demo pretraining. It is a file of ours together with the prose of
-the documentation that every CPython carries, as it is on the machine at hand.
+"""Write the text of the demo pretraining: a text file, and the prose of the
+documentation that comes with every CPython.
 
 Run as `python -m spacy_elmo.project.demo_text FILE OUT`.
 """
@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 MIN_WORDS = 8
-PROSE = 0.75  # of a paragraph's words must look like words
+MIN_SHARE = 0.75  # this share of a paragraph's words must look like plain words
 
 
 def python_documents() -> Iterator[list[str]]:
-    """YIELDS (list[str]): The paragraphs of one topic of Python's documentation."""
+    """Yield the paragraphs of each topic of Python's documentation."""
     from pydoc_data.topics import topics
 
     for name in sorted(topics):
@@ -26,12 +26,13 @@ def python_documents() -> Iterator[list[str]]:
 
 
 def is_prose(text: str) -> bool:
-    """Whether a block is sentences rather than code, a grammar, a table or a title."""
+    """Return whether a block consists of sentences, and is not code, a grammar, a table
+    or a title."""
     words = text.split()
     if len(words) < MIN_WORDS or text[-1] not in ".!?:":
         return False
     plain = [word for word in words if re.fullmatch(r"[(]?[^\W\d_]+[-’'\w]*\W?", word)]
-    return len(plain) >= PROSE * len(words)
+    return len(plain) >= MIN_SHARE * len(words)
 
 
 def main(source: Path, out: Path) -> None:

@@ -1,32 +1,33 @@
-"""A small file that changes when a biLM or a pipeline does. A project knows only paths
-as what a command depends on; these may also be named, and "null" is none at all.
+"""Write a small file that changes whenever a biLM or a pipeline changes (see
+fingerprint_file.py).
 
 Run as `python -m spacy_elmo.project.fingerprint_model SOURCE OUT`.
 """
 
-import json
-import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from ..bilm.formats.bundled import bundled_names, find_bundled
 from ..bilm.formats.hdf5 import find_hdf5
 from ..fingerprints import fingerprint_path
+from .fingerprint_file import run, write_fingerprints
 
-NONE = "null"
+NONE = "null"  # the value of a project's variable that is not used
 
 
-def fingerprints_of(source: str) -> list[str]:
-    """source (str): A file or a folder, the name of a bundled biLM or of an installed
-        pipeline, or "null".
-    RETURNS (list[str]): Of the files; the version of what is installed.
+def fingerprint_model(source: str) -> list[str]:
+    """Return the fingerprints of a model's files, or the version of an installed one.
+
+    source (str): A file or folder, the name of a bundled biLM or of an installed
+        pipeline, or "null" for none.
     """
     if source == NONE:
         return []
     path = Path(source)
     if not path.exists():
         path = find_bundled(source) or path
-    if path.is_file():  # of a biLM in two files, which are named by either
+    if path.is_file():
+        # A biLM in HDF5 has two files, and the path may be that of either.
         return [fingerprint_path(file) for file in find_hdf5(path) or [path]]
     if path.exists():
         return [fingerprint_path(path)]
@@ -34,24 +35,18 @@ def fingerprints_of(source: str) -> list[str]:
         return [version(source)]
     except (PackageNotFoundError, ValueError):
         raise ValueError(
-            f"{source}: no such file or folder; expected what an earlier command of "
-            f"the project makes, something of your own, or {', '.join(bundled_names())}"
+            f"{source}: no such file or folder; expected the output of an earlier "
+            "command of the project, a model of yours, or a bundled biLM "
+            f"({', '.join(bundled_names())})"
         ) from None
 
 
 def main(source: str, out: Path) -> None:
-    fingerprints = fingerprints_of(source)
-    data = {"source": source, "fingerprints": fingerprints}
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", "utf8")
+    fingerprints = fingerprint_model(source)
+    write_fingerprints(out, {"source": source, "fingerprints": fingerprints})
     short = [fingerprint[:12] for fingerprint in fingerprints]
     print(f"{source}: {', '.join(short) or 'none'}")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
-        sys.exit("expected two arguments: a biLM or a pipeline, and the file to write")
-    try:
-        main(sys.argv[1], Path(sys.argv[2]))
-    except (ValueError, OSError) as error:
-        sys.exit(str(error))
+    run(main, "a biLM or a pipeline")

@@ -1,21 +1,20 @@
-"""A small file that changes when a text does. A project hashes what a command depends
-on as a whole and in memory, which is not for texts of many gigabytes, and knows no
-patterns.
+"""Write a small file that changes whenever a text changes (see fingerprint_file.py).
 
 Run as `python -m spacy_elmo.project.fingerprint_text TEXT OUT`.
 """
 
-import json
-import sys
 from hashlib import blake2b
 from pathlib import Path
 
 from ..text.text_files import find_files
+from .fingerprint_file import run, write_fingerprints
 
-SAMPLE = 2**20  # bytes of the begin and of the end
+SAMPLE = 2**20  # bytes at the beginning and at the end of a file
 
 
 def describe(path: Path) -> dict[str, str | int]:
+    """Return the name, size and fingerprint of a file. Only its beginning and end are
+    read, because a text may have many gigabytes."""
     size = path.stat().st_size
     digest = blake2b(digest_size=16)
     with path.open("rb") as file:
@@ -27,15 +26,9 @@ def describe(path: Path) -> dict[str, str | int]:
 
 def main(text: str, out: Path) -> None:
     files = [describe(path) for path in find_files([text])]
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(files, indent=2, ensure_ascii=False) + "\n", "utf8")
+    write_fingerprints(out, files)
     print(f"{text}: {len(files)} files, {sum(int(f['bytes']) for f in files):,} bytes")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
-        sys.exit("expected two arguments: a text, and the file to write")
-    try:
-        main(sys.argv[1], Path(sys.argv[2]))
-    except (ValueError, OSError) as error:
-        sys.exit(str(error))
+    run(main, "a text")

@@ -10,7 +10,7 @@ from spacy_elmo.analysis.cosine_search import ApproximateSearch, find_nearest
 
 @pytest.mark.parametrize("chunk", [3, 64, 10**6])
 @pytest.mark.parametrize("k", [1, 5, 64, 100])
-def test_nearest_are_those_of_all_rows(monkeypatch, chunk, k):
+def test_nearest_rows_in_chunks_of_any_size(monkeypatch, chunk, k):
     monkeypatch.setattr(cosine_search, "CHUNK_ROWS", chunk)
     rng = np.random.default_rng(0)
     vectors = rng.normal(0, 1, (64, 8))
@@ -24,7 +24,7 @@ def test_nearest_are_those_of_all_rows(monkeypatch, chunk, k):
         np.testing.assert_allclose(found, expected[rows], atol=1e-3)
 
 
-def test_vectors_of_length_0_are_near_nothing():
+def test_zero_vectors_have_cosine_0():
     vectors = np.array([[0, 0], [1, 0]], dtype=np.float32)
     [(rows, found)] = find_nearest(vectors, np.array([[2.0, 0]], np.float32), 2)
     assert rows.tolist() == [1, 0] and found.tolist() == [1, 0]

@@ -43,7 +43,7 @@ def test_classifier_depends_on_the_seed_alone(quick):
     torch.testing.assert_close(models[0].weight, models[2].weight, atol=0.1, rtol=0.1)
 
 
-def test_classifier_does_not_mind_units_and_zeros(quick):
+def test_classifier_ignores_scale_offset_and_constant_columns(quick):
     vectors, labels, _ = gaussians(400, np.random.default_rng(0))
     scale = 2.0 ** np.array([-8, 0, 3, 8, -2, 5])
     odd = np.concatenate([vectors * scale + 4 * scale, np.full((400, 2), 7.0)], 1)
@@ -53,14 +53,14 @@ def test_classifier_does_not_mind_units_and_zeros(quick):
 
 
 @pytest.mark.slow
-def test_classifier_reads_half_precision_and_little_data():
+def test_classifier_takes_half_precision_and_little_data():
     vectors = np.array([[1, 0], [0, 1], [1, 0.5], [0, 2]], dtype=np.float16)
     labels = np.array([0, 1, 0, 1])
     assert linear.fit(vectors, labels, 2).predict(vectors).tolist() == [0, 1, 0, 1]
 
 
 def test_classifier_is_trained_long_enough_on_little_data():
-    """A few steps are enough for the direction, not for a class that is rare."""
+    """A few steps find the direction, but a rare class needs more."""
     vectors = np.random.default_rng(0).normal(0, 1, (300, 6)).astype(np.float32)
     labels = (vectors[:, 0] > 1.3).astype(np.int64)
     model = linear.fit(vectors, labels, 2)

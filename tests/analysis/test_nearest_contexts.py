@@ -12,7 +12,7 @@ from spacy_elmo.analysis.neighbor_queries import Query, make_query
 NAMES = ["0", "1", "2", "mix"]
 
 
-def slow_neighbors(bilm, sentences, query, layer, top):
+def simple_neighbors(bilm, sentences, query, layer, top):
     """Compare with all tokens, without an index."""
     vectors = bilm.embed([query.words])[0][:, query.position]
     target = vectors.mean(0) if layer == "mix" else vectors[layer]
@@ -25,7 +25,7 @@ def slow_neighbors(bilm, sentences, query, layer, top):
     return sorted(found.items(), key=lambda item: -item[1])[:top]
 
 
-def test_neighbors_by_the_slow_way(bilm, tmp_path):
+def test_neighbors_agree_with_the_simple_way(bilm, tmp_path):
     sentences = random_sentences(60)
     index = make_index(bilm, tmp_path, sentences)
     queries = [Query(sentences[7], len(sentences[7]) - 1), Query(["new", "ban"], 0)]
@@ -36,17 +36,17 @@ def test_neighbors_by_the_slow_way(bilm, tmp_path):
         assert result["position"] == query.position
         assert [found["layer"] for found in result["layers"]] == [0, 1, 2, "mix"]
         for found in result["layers"]:
-            expected = slow_neighbors(bilm, sentences, query, found["layer"], 6)
+            expected = simple_neighbors(bilm, sentences, query, found["layer"], 6)
             similar = [item["cosine"] for item in found["neighbors"]]
             np.testing.assert_allclose(similar, [c for _, c in expected], atol=1e-3)
             for item in found["neighbors"]:
                 assert item["sentence"].split(" ")[item["position"]] == item["word"]
-            if found["layer"] != 0:  # which has as many ties as a word has occurrences
+            if found["layer"] != 0:  # where all occurrences of a word are equally near
                 names = [(n["sentence"], n["position"]) for n in found["neighbors"]]
                 assert names == [name for name, _ in expected]
 
 
-def test_query_is_left_out_and_what_is_repeated_counts_once(bilm, tmp_path):
+def test_query_is_left_out_and_repeated_sentences_count_once(bilm, tmp_path):
     again = ["a", "bat", "flew", "at", "the", "bat"]
     text = [again] * 300 + [["a", "bat", "slept"]] * 50 + [["stones"]]
     index = make_index(bilm, tmp_path, text)
@@ -61,7 +61,7 @@ def test_query_is_left_out_and_what_is_repeated_counts_once(bilm, tmp_path):
 
 
 @pytest.mark.parametrize("words_at_a_time", [2, 10**6])
-def test_words_beside_it_by_layer_0(bilm, tmp_path, monkeypatch, words_at_a_time):
+def test_words_without_context_by_layer_0(bilm, tmp_path, monkeypatch, words_at_a_time):
     monkeypatch.setattr(nearest_contexts, "CHUNK_WORDS", words_at_a_time)
     index = make_index(bilm, tmp_path, random_sentences(40))
     for word in ("ban", "unheard"):
@@ -76,7 +76,7 @@ def test_words_beside_it_by_layer_0(bilm, tmp_path, monkeypatch, words_at_a_time
         np.testing.assert_allclose(similar, expected[order], atol=1e-3)
 
 
-def test_words_beside_it_by_static_vectors(bilm, tmp_path):
+def test_words_without_context_by_static_vectors(bilm, tmp_path):
     index = make_index(bilm, tmp_path, [["cat", "dog", "car", "new", "kitten"]])
     folder = save_vectors(
         tmp_path / "nlp",
@@ -85,14 +85,14 @@ def test_words_beside_it_by_static_vectors(bilm, tmp_path):
     vocab = spacy.load(folder).vocab
     queries = [Query(["the", "cat"], 1), Query(["new"], 0)]
     first, second = find_neighbors(bilm, index, queries, layers=["2"], static=vocab)
-    # Of the text, with a vector, other than itself.
+    # Words of the text that have a vector, without the query itself.
     assert [item["word"] for item in first["static"]] == ["kitten", "dog", "car"]
     similar = [item["cosine"] for item in first["static"]]
     np.testing.assert_allclose(similar, [3 / 10**0.5, 0.5**0.5, 0], atol=1e-6)
     assert second["static"] == []
 
 
-def test_place_of_the_word_in_the_query():
+def test_position_of_the_word_in_the_query():
     words = ["the", "bank", "of", "the", "bank"]
     assert make_query(words, "bank").position == 1
     assert make_query(words, "bank", 4).position == 4
@@ -104,7 +104,7 @@ def test_place_of_the_word_in_the_query():
         make_query(words, "Bank")
 
 
-def test_layers_to_look_at():
+def test_choice_of_layers():
     assert choose_layers(NAMES, None) == ["2"]
     assert choose_layers(NAMES, "all") == NAMES
     assert choose_layers(NAMES, "mix") == ["mix"]

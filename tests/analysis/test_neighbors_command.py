@@ -37,7 +37,7 @@ def test_command(source, path, tmp_path):
     words = best["sentence"].split(" ")
     words[best["position"]] = f"[{best['word']}]"
     assert f"{best['cosine']:.3f} {' '.join(words)}" in text(done)
-    # Again, with what is there; then with a text that has changed.
+    # Again with the same index, then with a changed text.
     done = call("neighbors", *args, "--output", tmp_path / "again.json")
     assert done.exit_code == 0 and "Indexed" not in done.output
     assert read_json(tmp_path / "again.json") == data
@@ -56,7 +56,7 @@ def test_command_without_a_folder_leaves_nothing(source, path, tmp_path):
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_command_takes_the_place_of_a_word(source, path, tmp_path):
+def test_command_takes_the_position_of_a_word(source, path, tmp_path):
     out = tmp_path / "out.json"
     args = ["--query", "ban, gel ban", "--word", "ban", "--position", 2, "--tokenized"]
     done = call("neighbors", source, path, *args, "--output", out)
@@ -100,7 +100,7 @@ def test_command_searches_approximately(source, path, tmp_path):
     assert results[0] == results[1]  # on so little text
 
 
-def test_refusals(source, path, tmp_path, monkeypatch):
+def test_bad_files_and_options_are_refused(source, path, tmp_path, monkeypatch):
     args = [source, path, "--query", "A ban."]
     said = "found no 'bat' in the query; expected one of its words: A ban ."
     assert said in refusal(*args, "--word", "bat")

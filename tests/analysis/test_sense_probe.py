@@ -1,4 +1,4 @@
-"""`spacy elmo probe`: what each layer knows of senses."""
+"""`spacy elmo probe`: how well each layer predicts senses."""
 
 from collections import Counter, defaultdict
 from functools import partial
@@ -25,7 +25,7 @@ refusal = partial(refused, "probe")
 
 
 def write_wsd(path, n_texts, *, seed=0, lemmas=("bank", "play", "run"), first=0):
-    """Texts of random sentences in which some words have a sense, or two."""
+    """Write random sentences in which some words have one or two senses."""
     rng = np.random.default_rng(seed)
     corpus, keys = ElementTree.Element("corpus", lang="en"), []
     for number in range(first, first + n_texts):
@@ -78,10 +78,10 @@ def test_sentences_and_keys(tmp_path):
 
 
 def reference(bilm, train, dev, layer):
-    """Predictions made the slow way: from lists of all vectors.
+    """Predict senses in a simple way, from lists of all vectors.
 
-    RETURNS: How many are right by the most frequent sense, by the nearest, how many
-        lemmas are new.
+    RETURNS: How many predictions are correct by the most frequent sense, how many by
+        the nearest sense, and how many instances have a new lemma.
     """
 
     def read(path):
@@ -115,7 +115,7 @@ def reference(bilm, train, dev, layer):
 
 
 @pytest.mark.parametrize("batch", [20, 10**6])
-def test_senses_by_the_slow_way(bilm, tmp_path, monkeypatch, batch):
+def test_accuracies_agree_with_the_simple_way(bilm, tmp_path, monkeypatch, batch):
     monkeypatch.setattr(layer_vectors, "BATCH_TOKENS", batch)
     train = write_wsd(tmp_path / "train.data.xml", 8)
     dev = write_wsd(
@@ -131,14 +131,14 @@ def test_senses_by_the_slow_way(bilm, tmp_path, monkeypatch, batch):
         accuracies.add(row["accuracy"])
     assert found["rows"][0]["accuracy"] == frequent / found["dev"]
     assert found["unseen"] == new > 0
-    assert len(accuracies) > 1  # of some use, that is
+    assert len(accuracies) > 1  # so that the comparison means something
     names = [row["name"] for row in found["rows"]]
     assert names[:2] == ["most frequent sense", "layer 0 (without context)"]
     assert names[2:] == ["layer 1", "layer 2", "mix"]
 
 
 def hold_out(path, parts):
-    """Write what the command trains on and what it keeps for development."""
+    """Split a file as the command does if there is no DEV."""
     for target, held_out in zip(parts, (False, True)):
         tree = ElementTree.parse(path)
         for number, document in enumerate(tree.getroot().findall("text")):
@@ -150,7 +150,7 @@ def hold_out(path, parts):
 
 
 class Static:
-    """Word vectors in the place of a biLM."""
+    """Word vectors with the interface of a biLM."""
 
     def __init__(self, vectors):
         self.vectors = vectors
@@ -160,7 +160,7 @@ class Static:
         return [np.array([words], dtype=np.float32)]
 
 
-def test_static_vectors_choose_senses_by_the_slow_way(source, tmp_path):
+def test_static_vectors_agree_with_the_simple_way(source, tmp_path):
     rng = np.random.default_rng(0)
     words = ["bank", "banks", "play", "out", "runs"]
     vectors = {word: rng.normal(size=5).tolist() for word in words}
@@ -194,7 +194,10 @@ def one_sentence(form, name, pos="NOUN", lemma="bank"):
 
 
 def small(bilm, train, dev, **options):
-    """train, dev: Senses by the id of an instance, and its form or more of it."""
+    """Probe sentences with one instance each.
+
+    train, dev (dict): For each id, the senses, the form and maybe pos and lemma.
+    """
     from spacy_elmo.analysis.wsd_files import Instance, SenseSentence
 
     parts = []
@@ -233,7 +236,7 @@ def test_senses_of_another_part_of_speech_are_not_chosen(bilm):
     assert set(rows) == {0} and unseen == 1
 
 
-def test_any_of_several_senses_is_right(bilm):
+def test_any_of_several_senses_is_correct(bilm):
     rows, _ = small(bilm, {"t0": ("a", "bank")}, {"d0": ("b a", "bank")})
     assert set(rows) == {1}
 
@@ -257,7 +260,7 @@ def test_command_holds_out_every_tenth_text(source, tmp_path):
     assert all(tasks == results[0] for tasks in results[1:])
 
 
-def test_senses_that_cannot_be_probed(source, tmp_path):
+def test_bad_files_are_refused(source, tmp_path):
     path = write_wsd(tmp_path / "a.data.xml", 3)
     assert "found no instance of DEV" in refusal(source, path)
     assert "nowhere.xml" in refusal(

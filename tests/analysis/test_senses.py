@@ -1,4 +1,4 @@
-"""`spacy elmo senses`: do occurrences lie together by sense?"""
+"""`spacy elmo senses`: whether occurrences of a word lie together by sense."""
 
 import json
 
@@ -49,7 +49,7 @@ def write(path, occurrences=OCCURRENCES):
 # Accuracy
 
 
-def test_accuracy_by_the_slow_way():
+def test_accuracy_agrees_with_a_simple_loop():
     rng = np.random.default_rng(0)
     lengths = rng.choice([0.1, 1, 10], (25, 1))
     vectors = (lengths * rng.normal(0, 1, (25, 4))).astype(np.float32)
@@ -63,18 +63,18 @@ def test_accuracy_by_the_slow_way():
     assert neighbor_accuracy(vectors, senses) == hits / 25
 
 
-def test_ties_are_shared_whatever_the_order():
+def test_ties_count_by_share_in_any_order():
     senses = ["a", "a", "a", "b", "b", "c"]
     same = np.linspace(1, 2, 6)[:, None] * np.array([[0.3, 0.7, -0.9]])
     same = same.astype(np.float32)  # directions are the same, up to rounding
-    # By chance, as without context: 2 of 5, 1 of 5, none of 5.
+    # Of the 5 others, 2, 1 or none have the same sense.
     expected = (3 * 2 + 2 * 1 + 0) / 5 / 6
     for order in ([0, 1, 2, 3, 4, 5], [5, 3, 0, 1, 4, 2]):
         found = neighbor_accuracy(same, [senses[k] for k in order])
         assert found == pytest.approx(expected)
 
 
-def test_only_directions_count():
+def test_accuracy_ignores_the_lengths_of_vectors():
     vectors = np.array([[1, 0], [9, 1], [0, 1], [-1, 8]], dtype=np.float32)
     senses = ["a", "a", "b", "b"]
     assert neighbor_accuracy(vectors, senses) == 1
@@ -107,7 +107,7 @@ def test_map_keeps_distances_where_two_dimensions_are_enough():
     np.testing.assert_allclose(distances(points), distances(flat), atol=1e-9)
 
 
-def test_map_does_not_turn_with_the_vectors():
+def test_map_is_the_same_for_rotated_and_mirrored_vectors():
     rng = np.random.default_rng(0)
     vectors = rng.normal(0, 1, (20, 5))
     turn = np.linalg.qr(rng.normal(0, 1, (5, 5)))[0]
@@ -117,7 +117,7 @@ def test_map_does_not_turn_with_the_vectors():
     assert (points.max(0) >= -points.min(0)).all()
 
 
-def test_map_of_very_few():
+def test_map_of_two_points():
     assert project_to_plane(np.array([[1.0], [1.0]])).tolist() == [[0, 0], [0, 0]]
     points = project_to_plane(np.eye(2))
     assert points.shape == (2, 2) and np.isfinite(points).all()
@@ -126,7 +126,7 @@ def test_map_of_very_few():
 # Vectors
 
 
-def test_vectors_are_those_of_the_tokens_touched(bilm):
+def test_vectors_are_the_means_of_the_tokens_that_overlap(bilm):
     nlp = spacy.blank("en")
     occurrences = [
         Occurrence("well-known", "x", " A  well-known\nbank.", 4, 14),
@@ -144,7 +144,7 @@ def test_vectors_are_those_of_the_tokens_touched(bilm):
         np.testing.assert_allclose(array[3], layered.mean(0), atol=1e-5)
 
 
-def test_context_is_what_is_around_the_word(bilm):
+def test_context_vectors_are_those_of_the_tokens_beside_the_word(bilm):
     nlp = spacy.blank("en")
     texts = ("He saw a bat there", "He saw a well-known there", "bat there", "A bat")
     words = ("bat", "well-known", "bat", "bat")
@@ -160,7 +160,7 @@ def test_context_is_what_is_around_the_word(bilm):
     np.testing.assert_allclose(found[2, :, half:], found[0, :, half:], atol=1e-5)
 
 
-def test_the_sentence_is_all_but_the_word(bilm):
+def test_sentence_vectors_are_the_mean_of_all_other_tokens(bilm):
     texts = ("He saw a bat there", "bat")
     occurrences = [make_occurrence("bat", "x", text) for text in texts]
     found = occurrence_vectors(bilm, spacy.blank("en"), occurrences)[:, 6:]
@@ -170,17 +170,17 @@ def test_the_sentence_is_all_but_the_word(bilm):
     assert not found[1].any()
 
 
-def test_spaces_have_no_sense(bilm):
+def test_an_occurrence_without_a_word_is_refused(bilm):
     with pytest.raises(ValueError, match="found only spaces from character 1 to 3"):
         occurrence_vectors(
             bilm, spacy.blank("en"), [Occurrence("a", "x", "a  b", 1, 3)]
         )
 
 
-# All of it
+# All words
 
 
-def test_each_word_by_itself(bilm):
+def test_each_word_is_mapped_separately(bilm):
     nlp = spacy.blank("en")
     found = map_senses(bilm, nlp, OCCURRENCES)
     bat, ring = found["words"]
@@ -203,7 +203,7 @@ def test_each_word_by_itself(bilm):
         accuracies = [word["layers"][number]["accuracy"] for word in found["words"]]
         assert mean["accuracy"] == np.mean(accuracies)
         assert mean["majority"] == 0.625 and mean["layer"] == layer_name(number)
-    # Without context, the nearest of two others that have the same form is by chance.
+    # In layer 0 all three others are equally near.
     assert bat["layers"][0]["accuracy"] == pytest.approx((3 * 2 / 3 + 0) / 4)
 
 
@@ -211,7 +211,7 @@ def layer_name(number):
     return NAMES[number]
 
 
-def test_a_word_that_occurs_once(bilm):
+def test_a_word_that_occurs_once_is_refused(bilm):
     with pytest.raises(ValueError, match="found one occurrence of 'ring'"):
         map_senses(bilm, spacy.blank("en"), OCCURRENCES[:5])
 
@@ -242,7 +242,7 @@ def test_command(bilm, source, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["hdf5", "manylangs"])
-def test_command_takes_other_kinds_of_bilm(bilm, tmp_path, kind):
+def test_command_takes_other_formats_of_bilm(bilm, tmp_path, kind):
     folder = tmp_path / "source"
     if kind == "hdf5":
         save_bilm(bilm, folder, "hdf5")
@@ -261,7 +261,7 @@ def test_command_takes_other_kinds_of_bilm(bilm, tmp_path, kind):
         )
 
 
-def test_command_reads_korean_with_what_is_installed(tmp_path):
+def test_command_tokenizes_korean_without_mecab(tmp_path):
     source = save(make_bilm(lang="ko"), tmp_path / "bilm")
     lines = [("눈", "eye", "눈이 아프다."), ("눈", "snow", "밤새 눈이 왔다.")]
     path = write(tmp_path / "ko.jsonl", [make_occurrence(*line) for line in lines])
@@ -273,7 +273,7 @@ def test_command_reads_korean_with_what_is_installed(tmp_path):
         assert "눈" in done.output
 
 
-def test_offsets_are_of_characters(tmp_path):
+def test_occurrences_are_read_with_character_offsets(tmp_path):
     path = write(tmp_path / "a.jsonl")
     assert read_occurrences(path) == OCCURRENCES
     for occurrence in read_occurrences(path):
@@ -306,14 +306,14 @@ def test_offsets_are_of_characters(tmp_path):
         ),
     ],
 )
-def test_lines_that_are_wrong(source, tmp_path, line, said):
+def test_bad_lines_are_refused(source, tmp_path, line, said):
     path = write(tmp_path / "a.jsonl", OCCURRENCES[:1])
     path.write_text(path.read_text() + line + "\n")
     done = call("senses", source, path)
     assert done.exit_code == 1 and said in text(done)
 
 
-def test_refusals(source, tmp_path):
+def test_bad_files_and_options_are_refused(source, tmp_path):
     for path, options, said in [
         (tmp_path / "nowhere.jsonl", [], "nowhere.jsonl: cannot be read"),
         (write(tmp_path / "empty.jsonl", []), [], "found no occurrences"),

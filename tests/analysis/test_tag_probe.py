@@ -1,4 +1,4 @@
-"""`spacy elmo probe`: what each layer knows of tags."""
+"""`spacy elmo probe`: how well each layer predicts tags."""
 
 from functools import partial
 
@@ -27,7 +27,7 @@ refusal = partial(refused, "probe")
 
 
 def tagged(sentences, tag):
-    """tag: From a sentence and a place in it, or for all of them."""
+    """Tag sentences with a function of a sentence and a position in it."""
     return [
         TaggedSentence(
             words, {"pos": [tag(words, place) for place in range(len(words))]}
@@ -40,19 +40,19 @@ def tagged(sentences, tag):
 def test_vectors_are_those_of_the_bilm(bilm, tmp_path, monkeypatch, batch):
     monkeypatch.setattr(layer_vectors, "BATCH_TOKENS", batch)
     sentences = tagged(random_sentences(9), lambda words, place: "X")
-    told = []
-    tokens = EmbeddedTokens(bilm, sentences, tmp_path, told.append)
+    progress = []
+    tokens = EmbeddedTokens(bilm, sentences, tmp_path, progress.append)
     expected = np.concatenate(bilm.embed([s.words for s in sentences]), 1)
     assert tokens.words == [word for s in sentences for word in s.words]
-    assert sum(told) == len(tokens.words)
-    assert len(told) == {1: 9, 10**6: 1}.get(batch, len(told))
+    assert sum(progress) == len(tokens.words)
+    assert len(progress) == {1: 9, 10**6: 1}.get(batch, len(progress))
     for name in ("0", "1", "2"):
         found = get_layer(name, tokens)
         np.testing.assert_allclose(found, expected[int(name)], rtol=1e-3, atol=1e-3)
     np.testing.assert_allclose(get_mix(tokens), expected.mean(0), rtol=2e-3, atol=2e-3)
 
 
-def test_what_context_tells_is_above_layer_0(quick):
+def test_only_layers_with_context_know_the_next_word(quick):
     """Words are tagged by the first letter of the next one, or by their own, but not
     the first word of a sentence."""
 
@@ -89,7 +89,7 @@ def test_most_frequent_tag_and_its_counts(quick):
     assert rows_of(result)["most frequent tag"] == 1  # "c" and "new" by the majority
     dev = [TaggedSentence(["a", "b", "d"], {"pos": ["other"] * 3})]
     [result] = probe_tags(make_bilm(), train, dev)
-    assert set(rows_of(result).values()) == {0}  # no way to know
+    assert set(rows_of(result).values()) == {0}  # TRAIN has no such tag
 
 
 def test_static_vectors_without_context(tmp_path, quick):
@@ -159,7 +159,7 @@ def test_command_for_tags(source, files, tmp_path, quick):
     assert again["title"] == "Tags" and again["tasks"] == data["tasks"]
 
 
-def test_command_reads_as_many_sentences_as_told(source, files, tmp_path, quick):
+def test_command_reads_at_most_limit_sentences(source, files, tmp_path, quick):
     out = tmp_path / "a.json"
     assert call("probe", source, *files, "--limit", 10, "-o", out).exit_code == 0
     [task] = read_json(out)["tasks"]
@@ -167,7 +167,7 @@ def test_command_reads_as_many_sentences_as_told(source, files, tmp_path, quick)
         assert task[part] == sum(map(len, random_sentences(n, seed=n)[:10]))
 
 
-def test_tags_that_cannot_be_probed(source, files, tmp_path):
+def test_bad_files_are_refused(source, files, tmp_path):
     train, dev = files
     said = "found no DEV other than TRAIN"
     for args in ([train], [train, "-"], [train, train]):

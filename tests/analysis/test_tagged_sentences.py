@@ -35,7 +35,7 @@ def test_conllu(tmp_path, encoding):
     assert list(read_tagged(path)) == [first, second]
 
 
-def test_spacy_files_say_the_same(tmp_path):
+def test_spacy_and_conllu_files_give_the_same(tmp_path):
     vocab = spacy.blank("xx").vocab
     doc = Doc(
         vocab,

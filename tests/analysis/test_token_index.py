@@ -32,7 +32,7 @@ def test_index_has_all_tokens(bilm, tmp_path):
     assert len(set(index.words)) == len(index.words)
 
 
-def test_index_is_used_again_for_the_same_only(bilm, tmp_path):
+def test_index_is_used_again_only_if_nothing_changed(bilm, tmp_path):
     sentences = random_sentences(5)
     make_index(bilm, tmp_path, sentences)
     folder, path = tmp_path / "index", tmp_path / "text.txt"
@@ -92,7 +92,7 @@ def test_killed_build_is_not_taken_for_an_index(bilm, tmp_path):
     sentences = random_sentences(5)
     index = make_index(bilm, tmp_path, sentences)
     key = index_key(bilm, str(tmp_path / "text.txt"), TOKENIZED)
-    # What a process leaves that is killed while it writes.
+    # As after a process that was killed while it wrote.
     (tmp_path / "index").rename(tmp_path / "index.part")
     (tmp_path / "index.part" / "index.json").unlink()
     (tmp_path / "index.part" / "leftover").write_text("")
@@ -103,9 +103,9 @@ def test_killed_build_is_not_taken_for_an_index(bilm, tmp_path):
     assert not (tmp_path / "index.part").exists()
 
 
-def test_other_folders_are_left_alone(bilm, tmp_path):
+def test_folders_that_are_no_index_are_not_overwritten(bilm, tmp_path):
     (tmp_path / "index").mkdir()
-    make_index(bilm, tmp_path, random_sentences(5))  # an empty one may be used
+    make_index(bilm, tmp_path, random_sentences(5))  # an empty folder may be used
     shutil.rmtree(tmp_path / "index")
     (tmp_path / "index").mkdir()
     (tmp_path / "index" / "thesis.txt").write_text("all of it")

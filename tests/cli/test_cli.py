@@ -29,7 +29,7 @@ def source(tmp_path):
 
 
 @pytest.mark.slow
-def test_convert_there_and_back_with_the_real_command(source, tmp_path):
+def test_conversion_to_native_and_back_keeps_all_weights(source, tmp_path):
     native, back = tmp_path / "native", tmp_path / "back"
     for args in ([source, native], [native, back, "--to", "hdf5"]):
         command = [sys.executable, "-m", "spacy", "elmo", "convert", *map(str, args)]
@@ -51,14 +51,14 @@ def test_convert_there_and_back_with_the_real_command(source, tmp_path):
 
 
 @pytest.mark.parametrize("name", sorted(get_command(app).commands))
-def test_each_command_says_what_it_does(name):
+def test_each_command_has_help(name):
     done = call(name, "--help")
     assert done.exit_code == 0
     assert "Usage:" in text(done) and "--help" in text(done)
 
 
 @pytest.mark.slow
-def test_output_that_has_no_hangul(tmp_path):
+def test_a_terminal_without_hangul_gets_question_marks(tmp_path):
     path = tmp_path / "senses.jsonl"
     uses = [("eye", "눈이 아프다."), ("snow", "눈이 온다."), ("eye", "눈이 크다.")]
     place = {"word": "눈", "start": 0, "end": 1}
@@ -73,14 +73,14 @@ def test_output_that_has_no_hangul(tmp_path):
     assert b"?" in done.stdout
 
 
-def test_info_on_a_package_that_is_no_pipeline():
+def test_info_refuses_a_package_that_is_no_pipeline():
     done = call("info", "numpy")
     assert done.exit_code == 1
     assert "numpy: cannot be loaded as a pipeline" in text(done)
 
 
 @pytest.mark.parametrize("command", ["convert", "info"])
-def test_bad_source_exits_with_a_sentence(command, tmp_path):
+def test_a_missing_source_is_refused_with_one_sentence(command, tmp_path):
     target = [tmp_path / "out"] if command == "convert" else []
     done = call(command, tmp_path / "nowhere", *target)
     assert done.exit_code == 1
@@ -92,14 +92,14 @@ def test_unknown_format_is_refused(source, tmp_path):
     assert call("convert", source, tmp_path / "out", "--to", "onnx").exit_code == 2
 
 
-def test_destination_that_cannot_be_made_exits_with_a_sentence(source, tmp_path):
+def test_a_file_as_destination_is_refused_with_one_sentence(source, tmp_path):
     (tmp_path / "file").write_text("in the way")
     done = call("convert", source, tmp_path / "file")
     assert done.exit_code == 1
     assert "file" in done.output and "Traceback" not in done.output
 
 
-def test_info_tells_the_sizes(source):
+def test_info_prints_the_sizes(source):
     done = call("info", source)
     assert done.exit_code == 0
     bilm = load_bilm(source)
@@ -113,7 +113,7 @@ def test_help(args):
     assert done.exit_code == 0 and "Usage" in done.output
 
 
-def test_info_prints_what_each_task_has_learned(tmp_path):
+def test_info_prints_the_mix_of_each_component(tmp_path):
     nlp = spacy.blank("en")
     nlp.add_pipe("elmo", config={"bilm": str(save_tiny(tmp_path / "bilm"))})
     tok2vec = elmo_alone(init_weights=[0.0, 0.0, 1.0], init_gamma=0.5)

@@ -1,4 +1,4 @@
-"""`spacy elmo embed`, while it works."""
+"""`spacy elmo embed`: the progress it shows."""
 
 from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""Call our commands within this process."""
+"""Call the commands of `spacy elmo` in the process of the tests."""
 
 from typer.testing import CliRunner
 
@@ -10,11 +10,12 @@ def call(*args):
 
 
 def text(done):
-    return " ".join(done.output.split())  # without the line breaks of the terminal
+    """Return the output of a command without the line breaks of the terminal."""
+    return " ".join(done.output.split())
 
 
 def refused(*args):
-    """RETURNS (str): What a command says that does not like something."""
+    """Call a command that must fail with a message, and return the message."""
     done = call(*args)
     assert done.exit_code == 1 and "Traceback" not in done.output
     return text(done)

@@ -1,4 +1,4 @@
-"""What may stand in the sample treebanks: tags, relations, features, by language."""
+"""The tags, relations and features that the sample treebanks may contain."""
 
 UPOS = set(
     "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB "
@@ -83,7 +83,7 @@ FEATURES = {
     },
 }
 
-# The UPOS that a relation (without its subtype) allows.
+# The UPOS that a word with this relation (without its subtype) may have.
 UPOS_OF = {
     "en": {
         "advmod": "ADV PART ADJ ADP CCONJ SCONJ DET INTJ PRON",
@@ -109,12 +109,12 @@ UPOS_OF = {
         "punct": "PUNCT",
     },
 }
-# Relations of noun phrases, and what these are not headed by.
+# Relations of noun phrases, and the UPOS that their heads cannot have.
 NOT_NOMINAL = set("ADP AUX CCONJ SCONJ PART PUNCT".split())
 NOMINAL = set("nsubj obj iobj nmod vocative appos".split())
 
-# Penn tags: the UPOS they allow, and features of which words with the first of
-# these UPOS have at least one.
+# For each Penn tag: the UPOS that it may go with, and features. A word with the first
+# of these UPOS must have at least one of the features.
 PENN_UPOS = {
     "CC": "CCONJ",
     "CD": "NUM",
@@ -177,7 +177,8 @@ PENN_FEATURES = {
     "VBZ": "Tense=Pres",
 }
 
-# Relations whose head comes first; function words with the dependents they may have.
+# Relations whose head comes first; and for the relations of function words, the
+# relations that their own dependents may have.
 HEAD_FIRST = set("conj fixed flat goeswith appos".split())
 _FEW = "cc conj fixed goeswith punct reparandum"
 LEAVES = {

@@ -1,4 +1,4 @@
-"""Validate the sample treebanks.
+"""Check the sample treebanks against the guidelines of Universal Dependencies.
 
 Run as `python -m helpers.ud_validator FILE... --lang en` in tests/.
 """
@@ -47,7 +47,7 @@ class Sentence:
 
 @dataclass
 class Report:
-    """What was found in some files: problems as file:line: message, and counts."""
+    """The results of checking some files. Problems have the form file:line: message."""
 
     problems: list[str] = field(default_factory=list)
     sentences: list[Sentence] = field(default_factory=list)
@@ -76,7 +76,7 @@ Complaint = tuple[int, str]
 
 
 def validate(paths: list[Path], lang: str) -> Report:
-    """Check files as the parts of one treebank: sentence ids are unique among them."""
+    """Check files of one treebank, in which no sentence id may occur twice."""
     report = Report()
     seen: set[str] = set()
     for path in paths:
@@ -84,7 +84,7 @@ def validate(paths: list[Path], lang: str) -> Report:
         text = path.read_text(encoding="utf-8")
         if not text.endswith("\n\n"):
             complaints.append((text.count("\n"), "no empty line after the last word"))
-        for sentence in read_sentences(text, complaints):
+        for sentence in parse_sentences(text, complaints):
             if sentence.sent_id in seen:
                 complaints.append((sentence.line, f"second {sentence.sent_id!r}"))
             seen.add(sentence.sent_id)
@@ -96,8 +96,8 @@ def validate(paths: list[Path], lang: str) -> Report:
     return report
 
 
-def read_sentences(text: str, complaints: list[Complaint]) -> Iterator[Sentence]:
-    """Parse CoNLL-U; lines that cannot be read are complained about and left out."""
+def parse_sentences(text: str, complaints: list[Complaint]) -> Iterator[Sentence]:
+    """Parse CoNLL-U. Lines that cannot be parsed are skipped, with a complaint."""
     sentence = None
     for number, line in enumerate(text.split("\n"), start=1):
         if not line:
@@ -113,14 +113,14 @@ def read_sentences(text: str, complaints: list[Complaint]) -> Iterator[Sentence]
                 setattr(sentence, name.strip(), value.strip())
         else:
             try:
-                sentence.words.append(read_word(number, line, len(sentence.words) + 1))
+                sentence.words.append(parse_word(number, line, len(sentence.words) + 1))
             except ValueError as error:
                 complaints.append((number, f"{error}"))
     if sentence is not None:
         yield sentence
 
 
-def read_word(number: int, line: str, expected: int) -> Word:
+def parse_word(number: int, line: str, expected: int) -> Word:
     columns = line.split("\t")
     if len(columns) != len(COLUMNS):
         raise ValueError(f"{len(columns)} columns, expected {len(COLUMNS)}")
@@ -173,7 +173,7 @@ def check_sentence(sentence: Sentence, lang: str) -> Iterator[Complaint]:
 
 
 def check_columns(word: Word, lang: str) -> Iterator[str]:
-    """Inventories, and what the columns of a word say about each other."""
+    """Check that the values of a word are known and fit each other."""
     if word.upos not in known.UPOS:
         yield f"unknown UPOS {word.upos}"
     if word.deprel not in known.RELATIONS | known.SUBTYPES[lang]:
@@ -220,8 +220,9 @@ def check_features(word: Word, lang: str) -> Iterator[str]:
 
 
 def check_entities(sentence: Sentence) -> Iterator[Complaint]:
-    """BILUO tags: B I* L of one label, or U; no NE is O."""
-    inside = ""  # the label of the entity that has begun
+    """Check that entity tags are B, any number of I, and L of one label, or U alone.
+    A word without NE is outside."""
+    inside = ""  # the label of the entity that this word continues
     for word in sentence.words:
         tag = word.misc.get("NE", "O")
         found = re.fullmatch(r"O|([BILU])-(\w+)", tag)
@@ -238,11 +239,14 @@ def check_entities(sentence: Sentence) -> Iterator[Complaint]:
 
 
 def check_relation(sentence: Sentence, i: int, word: Word, lang: str) -> Iterator[str]:
-    """A relation with its ends. i (int): the word's ID, from 1."""
+    """Check a word's relation, together with its head and its dependents.
+
+    i (int): The word's ID, counted from 1.
+    """
     relation, words = word.relation, sentence.words
     if (word.head == 0) != (word.deprel == "root"):
         yield f"HEAD {word.head} with DEPREL {word.deprel}"
-    # A fixed expression has the part of speech of the whole, given by ExtPos.
+    # In a fixed expression, ExtPos gives the part of speech of the whole.
     upos = dict(x.partition("=")[::2] for x in word.feats.split("|")).get(
         "ExtPos", word.upos
     )
@@ -274,7 +278,7 @@ def check_relation(sentence: Sentence, i: int, word: Word, lang: str) -> Iterato
 
 
 def is_tree(sentence: Sentence) -> bool:
-    """Whether there is a single root, which can be reached from each word."""
+    """Return whether there is a single root that can be reached from each word."""
     heads = [word.head for word in sentence.words]
     if heads.count(0) != 1 or any(head > len(heads) for head in heads):
         return False
@@ -285,7 +289,8 @@ def is_tree(sentence: Sentence) -> bool:
 
 
 def crossing(sentence: Sentence) -> set[int]:
-    """IDs of words between which and their heads stands a word from elsewhere."""
+    """Return the IDs of words whose relation crosses another one: between the word and
+    its head is a word that does not depend on the head."""
     heads = [0] + [word.head for word in sentence.words]
     found = set()
     for i, head in enumerate(heads[1:], start=1):

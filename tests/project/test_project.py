@@ -1,4 +1,4 @@
-"""project.yml: what its commands make, skip and make again."""
+"""project.yml: what its commands write, and when they are skipped or run again."""
 
 import os
 import shlex
@@ -22,7 +22,7 @@ from spacy_elmo.pretrain.progress import load_log
 
 ROOT = Path(__file__).parents[2]
 PROJECT = srsly.read_yaml(ROOT / "project.yml")
-# What the project needs and the tests of it do not care for.
+# Variables that make the project small; the tests do not depend on their values.
 SMALL = {
     "config": "tiny.cfg",
     "minutes": 5,
@@ -37,13 +37,13 @@ SMALL = {
     "ner_steps": 2,
     "eval_frequency": 2,
 }
-# The commands that compute with a biLM.
+# The commands that take --gpu-id.
 ON_DEVICES = {"pretrain", "evaluate", "compare", "probe", "neighbors", "senses"}
 
 
 @pytest.fixture
 def project(tmp_path):
-    """A copy in which everything is small."""
+    """A copy of the project with a tiny pretraining config."""
     for name in ("configs", "assets", "examples"):
         shutil.copytree(ROOT / name, tmp_path / name)
     shutil.copy(ROOT / "project.yml", tmp_path)
@@ -64,7 +64,7 @@ def spacy(project, *args, env=None):
 
 
 def run(project, workflow, **variables):
-    """RETURNS: The names of the commands that were not skipped."""
+    """Run a workflow, and return the names of the commands that were not skipped."""
     given = {**SMALL, **variables}
     flags = [part for k, v in given.items() for part in (f"--vars.{k}", v)]
     code, out = spacy(project, "project", "run", workflow, ".", *flags)
@@ -108,7 +108,7 @@ def test_all_skips_what_is_done_and_redoes_what_changed(project):
 
 
 @pytest.mark.slow
-def test_a_bilm_that_is_named_or_changed(project):
+def test_commands_run_again_for_another_or_changed_bilm(project):
     always = {"list-sources", "report"}
     looks = {"probe-layers", "find-neighbors", "map-senses"}
     assert set(run(project, "probe", bilm="en_elmo_sm")) == looks | always | {"prepare"}
@@ -123,17 +123,17 @@ def test_a_bilm_that_is_named_or_changed(project):
 
 
 @pytest.mark.slow
-def test_another_text_is_pretrained_on_again(project):
+def test_pretraining_runs_again_for_a_changed_text(project):
     text = project / "my.txt"
     prose = (project / "assets" / "text" / "en.txt").read_text("utf8")
     text.write_text(prose, "utf8")
-    told = {"raw_text": "my.txt", "lang": "xx"}
-    assert "pretrain-bilm" in run(project, "pretrain", **told)
+    given = {"raw_text": "my.txt", "lang": "xx"}
+    assert "pretrain-bilm" in run(project, "pretrain", **given)
     first = srsly.read_json(project / "training/xx/bilm/model-best/config.json")
     assert first["training"]["lang"] == "xx" and first["lstm"]["n_layers"] == 2
-    assert "pretrain-bilm" not in run(project, "pretrain", **told)
+    assert "pretrain-bilm" not in run(project, "pretrain", **given)
     text.write_text(prose + "\n\nOne more.\n", "utf8")
-    assert "pretrain-bilm" in run(project, "pretrain", **told, lstm_dim=6, n_layers=1)
+    assert "pretrain-bilm" in run(project, "pretrain", **given, lstm_dim=6, n_layers=1)
     third = srsly.read_json(project / "training/xx/bilm/model-best/config.json")
     assert third["lstm"]["dim"] == 6 and third["lstm"]["n_layers"] == 1
     projection_dim = first["lstm"]["projection_dim"]
@@ -143,27 +143,27 @@ def test_another_text_is_pretrained_on_again(project):
 @pytest.mark.slow
 def test_an_interrupted_pretraining_is_resumed(project):
     # A biLM of other sizes than these would not fit the checkpoint.
-    told = {"raw_text": "assets/text/en.txt", "lang": "xx", "lstm_dim": 6}
+    given = {"raw_text": "assets/text/en.txt", "lang": "xx", "lstm_dim": 6}
     for command in ("list-text", "pretrain-bilm"):
-        assert run(project, command, **told) == [command]
+        assert run(project, command, **given) == [command]
     output = project / "training" / "xx" / "bilm"
     before = load_log(output / "log.jsonl")
     config = project / "tiny.cfg"  # as if it had been stopped after 12 of 16 steps
     config.write_text(CONFIG.replace("max_steps = 12", "max_steps = 16"))
     resumed = ["resume-pretraining"]
-    assert run(project, "resume-pretraining", **told) == resumed
+    assert run(project, "resume-pretraining", **given) == resumed
     log = load_log(output / "log.jsonl")
     assert log[: len(before)] == before  # with its seconds: not the same steps again
     assert [e["step"] for e in log if e["type"] == "evaluation"] == [4, 8, 12, 16]
     assert load_bilm(output / "model-last").config.training["steps"] == 16
-    # It is never taken for done: there is no telling from its files.
-    assert run(project, "resume-pretraining", **told) == resumed
+    # It is never skipped, because its files do not show whether it is complete.
+    assert run(project, "resume-pretraining", **given) == resumed
 
 
 @pytest.mark.slow
 def test_a_published_bilm_is_converted(project):
     (project / "published").mkdir()
-    for seed in (0, 1):  # another one takes its place
+    for seed in (0, 1):  # the second one replaces the first
         rng = np.random.default_rng(seed)
         options = random_options(rng)
         write_files(project / "published", options, random_arrays(options, rng))
@@ -178,7 +178,7 @@ def test_a_published_bilm_is_converted(project):
 
 @pytest.mark.slow
 def test_comparison_with_less_data(project):
-    """With the shares of the project, of which two are less than all data."""
+    """Two of the project's shares are less than all data."""
     save_bilm(project / "mine")
     shares = PROJECT["vars"]["shares"]
     done = run(project, "compare", bilm="mine", shares=shares)
@@ -211,25 +211,25 @@ def test_comparison_with_less_data(project):
 
 @pytest.mark.slow
 def test_korean_pipelines_and_packages(project):
-    told = {"lang": "ko", "senses": "assets/senses/ko.jsonl"}
-    told["treebank"] = told["ner"] = "assets/treebank/ko"
-    run(project, "pretrain", **told, raw_text="assets/senses/ko.jsonl")
-    assert "train-ner" in run(project, "train", **told)
-    assert run(project, "package", **told)[-1:] == ["package-parsing"]
+    given = {"lang": "ko", "senses": "assets/senses/ko.jsonl"}
+    given["treebank"] = given["ner"] = "assets/treebank/ko"
+    run(project, "pretrain", **given, raw_text="assets/senses/ko.jsonl")
+    assert "train-ner" in run(project, "train", **given)
+    assert run(project, "package", **given)[-1:] == ["package-parsing"]
     assert list((project / "packages").rglob("*.tar.gz"))
-    told["domain_text"] = "texts/*.txt"
+    given["domain_text"] = "texts/*.txt"
     prose = (project / "assets/text/en.txt").read_text("utf8")
     for name in "ab":
         (project / "texts").mkdir(exist_ok=True)
         (project / "texts" / f"{name}.txt").write_text(prose, "utf8")
-        done = run(project, "finetune", **told)
+        done = run(project, "finetune", **given)
         assert done == ["list-finetuning", "finetune-bilm"]
     assert (project / "training/ko/finetuned/model-best/config.json").exists()
-    assert run(project, "finetune", **told) == ["list-finetuning"]
+    assert run(project, "finetune", **given) == ["list-finetuning"]
 
 
 @pytest.mark.slow
-def test_treebanks_come_by_git(project, tmp_path_factory):
+def test_treebanks_are_downloaded_by_git(project, tmp_path_factory):
     remote = tmp_path_factory.mktemp("remote")
     bank = remote / "UD_Test-Sample"
     bank.mkdir()
@@ -237,7 +237,7 @@ def test_treebanks_come_by_git(project, tmp_path_factory):
     git = ["git", "-C", str(bank), "-c", "user.name=a", "-c", "user.email=a@b"]
     for args in (["init", "-b", "master"], ["add", "."], ["commit", "-m", "a"]):
         subprocess.run([*git, *args], check=True, capture_output=True)
-    env = {  # the treebanks' home is a folder here, and there is no network
+    env = {  # GitHub is replaced by a folder, and there is no network
         "GIT_CONFIG_COUNT": "1",
         "GIT_CONFIG_KEY_0": f"url.{remote.as_posix()}/.insteadOf",
         "GIT_CONFIG_VALUE_0": "https://github.com/UniversalDependencies/",

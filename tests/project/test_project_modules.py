@@ -1,4 +1,4 @@
-"""The modules that project.yml calls beside the commands of spaCy and ours."""
+"""The modules of spacy_elmo.project, which project.yml calls."""
 
 import shutil
 import subprocess
@@ -12,7 +12,7 @@ from spacy_elmo.fingerprints import fingerprint_path
 
 
 def call(name, *args):
-    """RETURNS (tuple[int, str]): The exit code, and the error in words."""
+    """Run a module, and return its exit code and its error message."""
     args = [sys.executable, "-m", f"spacy_elmo.project.{name}", *map(str, args)]
     done = subprocess.run(args, capture_output=True, text=True, encoding="utf-8")
     assert "Traceback" not in done.stderr
@@ -25,7 +25,7 @@ def fingerprint(tmp_path, source):
     return out.read_bytes()
 
 
-def test_fingerprint_is_of_names_and_contents(tmp_path):
+def test_fingerprint_of_a_folder_depends_on_names_and_contents(tmp_path):
     fingerprints = set()
     for name, text in (("a", "x"), ("a", "y"), ("b", "x")):
         folder = tmp_path / f"{name}{text}"
@@ -47,19 +47,19 @@ def test_fingerprint_of_a_bilm_changes_with_its_weights(tmp_path):
     assert fingerprint(tmp_path, folder) != first
 
 
-def test_fingerprint_of_what_is_named(tmp_path):
+def test_fingerprint_of_a_bundled_or_installed_model(tmp_path):
     english, korean, none = (
         fingerprint(tmp_path, name) for name in ("en_elmo_sm", "ko_elmo_sm", "null")
     )
     assert len({english, korean, none}) == 3
     assert str(tmp_path.anchor) not in english.decode()  # the same anywhere
-    # Of what is installed only the version: Python adds files to it.
+    # Only the version of a package counts, because Python adds files to its folder.
     assert srsly.json_loads(fingerprint(tmp_path, "spacy"))["fingerprints"] == [
         spacy.__version__
     ]
 
 
-def test_fingerprint_of_a_bilm_in_two_files_is_of_both(tmp_path):
+def test_fingerprint_of_a_bilm_in_two_files_depends_on_both(tmp_path):
     paths = [tmp_path / f"x_{name}" for name in ("options.json", "weights.hdf5")]
     for path in paths:
         path.write_text("1")
@@ -72,14 +72,14 @@ def test_fingerprint_of_a_bilm_in_two_files_is_of_both(tmp_path):
     fingerprint(tmp_path, tmp_path / "alone.txt")
 
 
-def test_fingerprint_of_what_is_not_there(tmp_path):
+def test_fingerprint_of_a_missing_model_is_refused(tmp_path):
     code, said = call("fingerprint_model", "en_wiki_md", tmp_path / "out.json")
     assert code == 1 and "en_wiki_md: no such file" in said and "en_elmo_sm" in said
     code, said = call("fingerprint_model", "en_elmo_sm")
     assert code == 1 and "expected two arguments" in said
 
 
-def test_clean_removes_what_it_is_told(tmp_path):
+def test_clean_removes_the_given_folders(tmp_path):
     for name in ("one", "two", "three"):
         (tmp_path / name / "deeper").mkdir(parents=True)
         (tmp_path / name / "deeper" / "a.txt").write_text("a")
