@@ -1,4 +1,4 @@
-"""Sentences for the benchmark, from CoNLL-U or from plain text."""
+"""Load sentences for the benchmarks from CoNLL-U or plain text."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,8 +9,8 @@ def read_sentences(
 ) -> list[list[str]]:
     """Take the first sentences of a file that have a fitting number of tokens.
 
-    path (Path): CoNLL-U (known by its suffix `.conllu`), or text with one sentence a
-        line, its tokens parted by whitespace.
+    path (Path): CoNLL-U (recognized by its suffix `.conllu`), or text with one
+        sentence per line and tokens separated by whitespace.
     count (int): How many sentences to take.
     min_length (int): Shortest sentence taken, in tokens.
     max_length (int): Longest sentence taken, in tokens.
@@ -38,7 +38,7 @@ def _read_plain(path: Path) -> Iterator[list[str]]:
 
 
 def read_tagged(path: Path, *, count: int) -> list[tuple[list[str], list[str]]]:
-    """RETURNS: Words and universal tags of the first sentences of a CoNLL-U file."""
+    """Load words and universal tags of the first sentences of a CoNLL-U file."""
     sentences = []
     for rows in _read_rows(path):
         if len(sentences) == count:
@@ -53,7 +53,8 @@ def _read_conllu(path: Path) -> Iterator[list[str]]:
 
 
 def _read_rows(path: Path) -> Iterator[list[list[str]]]:
-    """The columns of the words; ranges (`3-4`) and empty nodes (`5.1`) are left out."""
+    """Yield the columns of the words of each sentence, without ranges (`3-4`) and empty
+    nodes (`5.1`)."""
     rows: list[list[str]] = []
     with path.open(encoding="utf8") as lines:
         for line in lines:

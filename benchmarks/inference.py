@@ -1,7 +1,7 @@
-"""How fast ELMo's vectors are computed: spacy_elmo beside AllenNLP and simple_elmo.
+"""Measure how fast ELMo vectors are computed by spacy_elmo, AllenNLP and simple_elmo.
 
-All systems are alive at once, in a process each, and take turns: only one computes at
-any time, and every round measures all of them. See README.md.
+All systems run at once, in a process each, and take turns: only one computes at any
+time, and every round measures all of them. See README.md.
 """
 
 import argparse
@@ -32,10 +32,10 @@ SGEMM_SIZE, SGEMM_TIMES = 4096, 3
 
 @dataclass(frozen=True)
 class System:
-    """Something to measure.
+    """A system to measure.
 
     batches (tuple[int, ...]): Batch sizes, ascending; see `SINGLE` and `WHOLE`.
-    settings (dict): What its worker is told when it loads a model.
+    settings (dict): Arguments for its worker when it loads a model.
     """
 
     name: str
@@ -47,7 +47,7 @@ class System:
 
 
 def list_systems(args: argparse.Namespace) -> list[System]:
-    """Ours in three ways, and the peers whose interpreters were given."""
+    """List ours in three variants, and the peers whose interpreters were given."""
     own, sizes = sys.executable, tuple(sorted(args.batch_sizes))
     script = "ours_worker.py"
     systems = [
@@ -84,7 +84,7 @@ class SizeRun:
         args: argparse.Namespace,
     ) -> None:
         """
-        sentences (list[list[str]]): What to embed.
+        sentences (list[list[str]]): The sentences to embed.
         text (Path): The same as a file, for the workers.
         """
         self.size, self.systems, self.sentences = size, systems, sentences
@@ -195,8 +195,8 @@ class SizeRun:
         return worker.call("embed", count=count, batch=batch)
 
     def _count(self, peer: bool, batch: int) -> int:
-        """How many sentences are embedded: the peers, whose speed does not depend on
-        the length of the text, need not read all of it."""
+        """Return the number of sentences to embed. The speed of the peers does not
+        depend on the length of the text, so they get fewer."""
         if batch == SINGLE:
             return self.report.n_single
         limit = self.args.peer_sentences if peer else self.report.n_sentences
@@ -217,16 +217,16 @@ def _positive(lowest: int = 1) -> Callable[[str], int]:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     add, whole = parser.add_argument, _positive()
-    add("--text", type=Path, required=True, help="CoNLL-U, or one sentence a line")
+    add("--text", type=Path, required=True, help="CoNLL-U, or one sentence per line")
     add("--sizes", nargs="+", choices=list(SIZES), default=["original", "small"])
     add("--sentences", type=whole, default=2000, help="sentences to embed")
     add("--peer-sentences", type=whole, default=500, help="how many the peers get")
     add("--single", type=whole, default=50, help="sentences embedded one per call")
-    add("--min-length", type=whole, default=10, help="tokens a sentence, at least")
-    add("--max-length", type=whole, default=40, help="tokens a sentence, at most")
+    add("--min-length", type=whole, default=10, help="minimum of tokens per sentence")
+    add("--max-length", type=whole, default=40, help="maximum of tokens per sentence")
     add("--rounds", type=whole, default=5, help="timed passes of everything")
     add(
         "--batch-sizes",

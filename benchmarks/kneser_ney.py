@@ -1,4 +1,4 @@
-"""The floor for a pretrained biLM: an interpolated, modified Kneser-Ney trigram model,
+"""A baseline for a pretrained biLM: an interpolated, modified Kneser-Ney trigram model,
 forward and backward, with the same vocabulary, tokens, sentences and held-out text. See
 README.md in this folder."""
 
@@ -25,8 +25,8 @@ FALLBACK = (0.5, 1.0, 1.5)  # discounts where a text is too small to estimate th
 
 
 class Table(NamedTuple):
-    """The n-grams of one order. What is left of their counts after the discount, as a
-    share of their context's; and what each context leaves to the shorter ones.
+    """The n-grams of one order: their discounted counts as shares of the counts of
+    their contexts, and the share that each context leaves to shorter n-grams.
 
     ngrams (np.ndarray): Packed and sorted, (n,). shares (np.ndarray): (n,).
     contexts (np.ndarray): Packed and sorted, (m,). left (np.ndarray): (m,).
@@ -39,7 +39,7 @@ class Table(NamedTuple):
 
     @classmethod
     def of_counts(cls, ngrams: np.ndarray, counts: np.ndarray) -> "Table":
-        """ngrams (np.ndarray): Distinct, sorted."""
+        """Make a table of n-grams, which are distinct and sorted, and their counts."""
         taken = discounts(counts)[np.minimum(counts, 3)]
         contexts, starts = runs(ngrams >> BITS)
         totals = np.add.reduceat(counts, starts)
@@ -49,8 +49,8 @@ class Table(NamedTuple):
         return cls(ngrams, shares, contexts, left)
 
     def mix(self, ngrams: np.ndarray, shorter: np.ndarray) -> np.ndarray:
-        """RETURNS (np.ndarray): The probabilities of the last words of n-grams, given
-        those by contexts that are one word shorter."""
+        """Compute the probabilities of the last words of n-grams from those of n-grams
+        that are one word shorter."""
         left = find(self.contexts, self.left, ngrams >> BITS, 1.0)
         return find(self.ngrams, self.shares, ngrams, 0.0) + left * shorter
 
@@ -62,8 +62,8 @@ class KneserNey:
         0 is also what follows a sentence.
     n_outcomes (int): How many different words can follow others, 0 included.
 
-    Counts of shorter n-grams are of the different words seen before them, except where
-    nothing can stand before: at the begin of a sentence.
+    The count of a shorter n-gram is the number of different words seen before it,
+    except at the begin of a sentence, where no word can stand before it.
     """
 
     def __init__(self, stream: np.ndarray, n_outcomes: int) -> None:
@@ -83,7 +83,7 @@ class KneserNey:
         self.n_outcomes = n_outcomes
 
     def probabilities(self, context: np.ndarray, words: np.ndarray) -> np.ndarray:
-        """Of words, each after two others.
+        """Compute the probabilities of words, each after two others.
 
         context (np.ndarray): (2, n); what stands before a 0 does not matter.
         words (np.ndarray): (n,).
@@ -95,16 +95,16 @@ class KneserNey:
         return np.where(last == 0, p, self.trigrams.mix(trigrams, p))
 
     def log_probs(self, stream: np.ndarray) -> np.ndarray:
-        """RETURNS (np.ndarray): Of the n + 1 predictions of each sentence of n words,
-        (len(stream),)."""
+        """Compute the log probabilities of the n + 1 predictions of each sentence of n
+        words, (len(stream),)."""
         padded = np.concatenate([[0], stream, [0]])
         context = np.stack([padded[:-2], padded[1:-1]])
         return np.log(self.probabilities(context, padded[2:]))
 
 
 def _trigrams(stream: np.ndarray) -> np.ndarray:
-    """RETURNS (np.ndarray): Packed, those within sentences, their boundaries included;
-    the one before the first word of a sentence is not told twice."""
+    """Return the packed trigrams of all sentences, boundaries included, without those
+    that would span two sentences."""
     words = np.append(stream, 0).astype(np.int64)
     packed = words[:-2] << BITS
     packed |= words[1:-1]
@@ -114,15 +114,14 @@ def _trigrams(stream: np.ndarray) -> np.ndarray:
 
 
 def count(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """RETURNS: The distinct values, sorted, and how often each occurs. Sorts values in
-    place."""
+    """Return the distinct values, sorted, and their counts. Sorts values in place."""
     values.sort()
     distinct, starts = runs(values)
     return distinct, np.diff(np.append(starts, len(values)))
 
 
 def runs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """RETURNS: The distinct ones of sorted values, and where each begins."""
+    """Return the distinct values of sorted values, and where each begins."""
     begins = np.ones(len(values), dtype=bool)
     np.not_equal(values[1:], values[:-1], out=begins[1:])
     starts = np.flatnonzero(begins)
@@ -132,17 +131,17 @@ def runs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def find(
     keys: np.ndarray, values: np.ndarray, wanted: np.ndarray, default: float
 ) -> np.ndarray:
-    """RETURNS (np.ndarray): The values of keys, which are sorted."""
+    """Look up the values of wanted keys; keys are sorted."""
     places = np.searchsorted(keys, wanted)
     places[places == len(keys)] = 0
     return np.where(keys[places] == wanted, values[places], default)
 
 
 def discounts(counts: np.ndarray) -> np.ndarray:
-    """What to take from counts of 1, 2, and 3 or more (Chen and Goodman 1998), by the
-    number of n-grams with counts of 1, 2, 3 and 4.
+    """Estimate the discounts of counts of 1, 2, and 3 or more (Chen and Goodman 1998)
+    from the numbers of n-grams with counts of 1, 2, 3 and 4.
 
-    RETURNS (np.ndarray): (4,); nothing is taken from a count of 0.
+    RETURNS (np.ndarray): (4,); the discount of a count of 0 is 0.
     """
     n1, n2, n3, n4 = np.bincount(np.minimum(counts, 5), minlength=6)[1:5].tolist()
     found = FALLBACK
@@ -155,9 +154,9 @@ def discounts(counts: np.ndarray) -> np.ndarray:
 
 
 def measure(corpus: Corpus, vocab: Sequence[str]) -> Perplexity:
-    """The perplexities of both directions on the text held out."""
+    """Compute the perplexities of both directions on the development text."""
     outputs, boundaries, unknown = softmax_numbers(corpus.words, vocab)
-    # A word that looks like a boundary is a word nevertheless.
+    # A word that has the name of a boundary is an unknown word.
     outputs[np.isin(outputs, boundaries)] = unknown
     numbers = outputs + 1
     numbers[0] = 0
@@ -172,12 +171,12 @@ def measure(corpus: Corpus, vocab: Sequence[str]) -> Perplexity:
 
 
 def perplexity(train: np.ndarray, dev: np.ndarray, n_outcomes: int) -> float:
-    """RETURNS (float): That of one text by a model of another."""
+    """Compute the perplexity of dev under a model of train."""
     return math.exp(-KneserNey(train, n_outcomes).log_probs(dev).mean())
 
 
-def read_curve(path: Path, floor: float) -> list[str]:
-    """RETURNS (list[str]): A line for each evaluation of a biLM."""
+def format_curve(path: Path, floor: float) -> list[str]:
+    """Format one line per evaluation in the log of a pretraining."""
     lines = []
     for record in map(json.loads, path.read_text("utf8").splitlines()):
         if record["type"] == "evaluation":
@@ -205,11 +204,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if args.vocab is not None:
             vocab = read_vocab(args.vocab, args.vocab.read_bytes().count(b"\n"))
         if not len(corpus.dev.tokens):
-            raise ValueError(f"{args.corpus}: found no text that is held out")
+            raise ValueError(f"{args.corpus}: found no development text")
         result: dict[str, Any] = measure(corpus, vocab).as_dict()
         result["vocab"] = len(vocab)
         if args.log is not None:
-            result["curve"] = read_curve(args.log, result["mean"])
+            result["curve"] = format_curve(args.log, result["mean"])
     except (OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

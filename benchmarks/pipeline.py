@@ -1,5 +1,5 @@
-"""What ELMo costs inside a spaCy pipeline: `elmo` in nlp.pipe against the bare core,
-training with the layer cache against training without it, and memory over a long
+"""Measure the cost of ELMo inside a spaCy pipeline: `elmo` in nlp.pipe against the bare
+biLM, training with the layer cache against training without it, and memory over a long
 stream. See README.md in this folder."""
 
 import argparse

@@ -1,4 +1,4 @@
-"""What pretraining.py measures ours against: a biLM in PyTorch as one would write it
+"""The baseline of pretraining.py: a biLM in PyTorch as one would write it
 first, with a character CNN over every token, torch's LSTMs, cross entropy, autograd."""
 
 import math
@@ -16,7 +16,7 @@ States = list[list[tuple[Tensor, Tensor]]]  # of each direction, of each layer: 
 
 
 class CharacterCNN(nn.Module):
-    """Character ids (n, max_characters) to vectors (n, projection)."""
+    """Maps character ids (n, max_characters) to vectors (n, projection)."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         super().__init__()
@@ -47,8 +47,8 @@ class PlainBiLM(nn.Module):
     """The encoder, two stacks of LSTMs (nn.LSTM cannot clip), and a softmax.
 
     options (dict): Sizes, as in random_models.py.
-    n_words (int): Of the softmax.
-    n_samples (int): Words to sample a step and direction; 0 for the full softmax.
+    n_words (int): The number of words of the softmax.
+    n_samples (int): Words to sample per step and direction; 0 for the full softmax.
     """
 
     def __init__(
@@ -74,12 +74,14 @@ class PlainBiLM(nn.Module):
     def forward(
         self, characters: Tensor, targets: Tensor, states: States | None
     ) -> tuple[Tensor, States]:
-        """characters (Tensor): What each direction reads, in its order, (2, n_steps,
-            n_rows, max_characters); or once for both, (1, ...), as the forward one
-            reads it, and the backward one reads it from its end.
-        targets (Tensor): What each is to predict, (2, n_steps, n_rows).
+        """Compute the loss of a window.
+
+        characters (Tensor): The inputs of each direction in its reading order, (2,
+            n_steps, n_rows, max_characters); or (1, ...) for both directions, which the
+            backward one then reads from its end.
+        targets (Tensor): The words each direction should predict, (2, n_steps, n_rows).
         RETURNS (tuple[Tensor, States]): The mean loss of each direction (2,), and the
-            states to go on from.
+            states for the next window.
         """
         x = self.encoder(characters.flatten(0, 2)).view(*characters.shape[:3], -1)
         losses, new_states = [], []
@@ -97,7 +99,7 @@ class PlainBiLM(nn.Module):
         return torch.stack(losses), new_states
 
     def loss(self, hidden: Tensor, targets: Tensor) -> Tensor:
-        """hidden (Tensor): (n, width). targets (Tensor): (n,)."""
+        """Compute the mean loss of hidden (n, width) and targets (n,)."""
         if not self.n_samples:
             return F.cross_entropy(self.softmax(hidden), targets)
         weight, bias = self.softmax.weight, self.softmax.bias
@@ -111,10 +113,10 @@ class PlainBiLM(nn.Module):
         return F.cross_entropy(logits, torch.zeros_like(targets))
 
     def draw(self) -> tuple[Tensor, int]:
-        """Log-uniformly by rank: words come by falling frequency.
+        """Draw words log-uniformly by rank: they are sorted by falling frequency.
 
-        RETURNS (tuple[Tensor, int]): Distinct words, (n_samples,), and how many draws
-            they took.
+        RETURNS (tuple[Tensor, int]): Distinct words, (n_samples,), and the number of
+            draws.
         """
         found: dict[int, None] = {}
         n_tries = 0
@@ -129,18 +131,18 @@ class PlainBiLM(nn.Module):
         return torch.tensor(list(found)), n_tries
 
     def log_expected(self, words: Tensor, n_tries: int) -> Tensor:
-        """The logarithm of how often words are expected in n_tries draws."""
+        """Compute the log of the expected counts of words in n_tries draws."""
         p = torch.log1p(1 / (words + 1)) / math.log(self.softmax.out_features + 1)
         return torch.log(-torch.expm1(n_tries * torch.log1p(-p)))
 
 
 class PlainTraining:
-    """The loop around it.
+    """The training loop of a PlainBiLM.
 
     characters (np.ndarray): The ids of all words of the text, (n, max_characters).
     outputs (np.ndarray): Their numbers in the softmax, (n,).
-    boundaries (tuple[int, int]): The softmax's numbers of what stands after and before
-        a sentence.
+    boundaries (tuple[int, int]): The numbers of the end and the begin of a sentence in
+        the softmax.
     """
 
     def __init__(
@@ -167,7 +169,9 @@ class PlainTraining:
         self.states: States | None = None
 
     def step(self, inputs: np.ndarray, targets: np.ndarray) -> float:
-        """inputs (np.ndarray): Numbers of words, 0 between sentences, (2, n_steps,
+        """Make one update.
+
+        inputs (np.ndarray): Numbers of words, 0 between sentences, (2, n_steps,
             n_rows) or (1, ...) as in PlainBiLM.forward.
         targets (np.ndarray): (2, n_steps, n_rows).
         RETURNS (float): The loss.
@@ -189,7 +193,7 @@ class PlainTraining:
 
 
 def character_ids(words: list[str], max_characters: int) -> np.ndarray:
-    """RETURNS (np.ndarray): Of the boundary between sentences, then of the words,
+    """Return the character ids of the boundary between sentences, then of the words,
     (1 + n, max_characters)."""
     ids = np.full((1 + len(words), max_characters), PADDING, dtype=np.int16)
     ids[:, 0] = BEGIN_WORD

@@ -1,5 +1,5 @@
-"""What it costs to store a biLM in fewer bits: trained pipelines score the same docs
-with the biLM they have and with the one that it was made of. See README.md here."""
+"""Measure the cost of storing a biLM in fewer bits: score a trained pipeline with its
+own biLM and with the one that it was made from. See README.md in this folder."""
 
 import argparse
 import json
@@ -14,7 +14,7 @@ from spacy_elmo.pipeline.component import Elmo
 
 
 def measure(pipeline: Path, bilm: str, data: Path) -> dict[str, dict[str, float]]:
-    """RETURNS (dict): By metric, in percent: "stored", "full", and their difference."""
+    """Compute each metric in percent: "stored", "full", and their difference."""
     nlp = spacy.load(pipeline)
     corpus = Corpus(data)
     stored = evaluate(nlp, corpus)

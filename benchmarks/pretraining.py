@@ -1,6 +1,6 @@
-"""How fast a biLM is trained: our loop beside a plain PyTorch biLM, taking turns, with
-the full and the sampled softmax; and with --tokenizing, how fast raw text becomes the
-corpus that training reads. See README.md in this folder."""
+"""Measure how fast a biLM is trained by our loop and by a plain PyTorch one, in turns,
+with the full and the sampled softmax; with --tokenizing, how fast raw text becomes the
+corpus for training. See README.md in this folder."""
 
 import argparse
 import json
@@ -29,10 +29,10 @@ from spacy_elmo.text.tokenizers import Tokenization
 WARM_UP = 2  # steps
 SGEMM_TIMES = 3
 SHORT = "ours, bfloat16"  # where the CPU has it
-# Whether OneWindow is what is read; if not, what spacy_elmo reads.
+# The value: read OneWindow instead of the windows of spacy_elmo.
 OURS = {"ours": False, "ours, one window": True}
 PLAIN = {"plain": False, "plain, one window": True}
-# Of the same task, and across: the plain one has the easier task there.
+# Compared systems. In the last pair the plain one has the easier task.
 PAIRS = [
     ("ours", "plain"),
     ("ours, one window", "plain, one window"),
@@ -43,7 +43,7 @@ DEMO = Path(__file__).parents[1] / "configs" / "pretrain_demo.cfg"
 
 @dataclass
 class Report:
-    """What was measured in one setting; seconds are of the rounds."""
+    """The measurements of one setting. seconds has one number per round."""
 
     setting: Setting
     n_tokens: int  # read in a round
@@ -72,7 +72,7 @@ class Report:
 def measure(
     setting: Setting, corpus: Corpus, workdir: Path, args: argparse.Namespace
 ) -> Report:
-    """All systems in turn, in turned order every other round."""
+    """Measure all systems in turn, in reversed order every other round."""
     loops = {
         name: Ours(setting, corpus, workdir, one_window=one)
         for name, one in OURS.items()

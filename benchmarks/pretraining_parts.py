@@ -1,5 +1,4 @@
-"""Where the time of an update goes: the parts of spacy_elmo's training step, timed in a
-pass of their own."""
+"""Measure the parts of spacy_elmo's training step, in a separate pass."""
 
 import threading
 import time
@@ -9,34 +8,34 @@ from contextlib import ExitStack
 from typing import Any
 from unittest.mock import patch
 
-from spacy_elmo.bilm.training import step as training
+from spacy_elmo.bilm.training import step as step_module
 from spacy_elmo.bilm.training.lstm_backward import LSTMFunction
 from spacy_elmo.pretrain import trainer
 from spacy_elmo.pretrain.optimizers import Adagrad
 from spacy_elmo.pretrain.windows import Epochs, WindowEncoder
 
 DIRECTIONS = "both directions"
-# One after another: what is timed under which name.
+# Parts that run one after another: owner, function, name in the report.
 PARTS: list[tuple[Any, str, str]] = [
     (Epochs, "window", "reading and feeding"),
     (WindowEncoder, "encode", "reading and feeding"),
-    (training, "_encode", "encoder forward"),
-    (training, "side_by_side", DIRECTIONS),
-    (training, "_encoder_gradients", "encoder backward"),
+    (step_module, "encode_words", "encoder forward"),
+    (step_module, "side_by_side", DIRECTIONS),
+    (step_module, "encoder_gradients", "encoder backward"),
     (trainer, "clip_by_norm", "clipping"),
     (Adagrad, "step", "optimizer"),
 ]
-# Within a direction, two of which run at the same time.
+# Parts of a direction; both directions run at the same time.
 INNER: list[tuple[Any, str, str]] = [
-    (training.Dropout, "__call__", "dropout"),
-    (training, "run_layer", "LSTMs forward"),
-    (training, "loss_and_gradients", "softmax forward and backward"),
+    (step_module.Dropout, "__call__", "dropout"),
+    (step_module, "run_layer", "LSTMs forward"),
+    (step_module, "loss_and_gradients", "softmax forward and backward"),
     (LSTMFunction, "backward", "LSTMs backward"),
 ]
 
 
 class Stopwatch:
-    """Adds up the seconds spent in functions, by names."""
+    """Adds up the seconds spent in functions, by name."""
 
     def __init__(self) -> None:
         self.seconds: Counter[str] = Counter()
@@ -55,8 +54,8 @@ class Stopwatch:
 
 
 def measure_parts(step: Callable[[], None], n_steps: int) -> dict[str, Any]:
-    """RETURNS (dict[str, Any]): Seconds of a step, in all, of its parts, and of the
-    parts of one direction."""
+    """Measure the seconds of a whole step, of its parts, and of the parts of one
+    direction."""
     watch = Stopwatch()
     with ExitStack() as stack:
         for owner, attribute, name in PARTS + INNER:
@@ -68,7 +67,7 @@ def measure_parts(step: Callable[[], None], n_steps: int) -> dict[str, Any]:
         total = (time.perf_counter() - start) / n_steps
     seconds = {name: time / n_steps for name, time in watch.seconds.items()}
     parts = {name: seconds.get(name, 0.0) for _, _, name in PARTS}
-    # Each direction spends its own time.
+    # The sum of both directions, which run at the same time.
     inner = {name: seconds.get(name, 0.0) / 2 for _, _, name in INNER}
     parts["the rest"] = total - sum(parts.values())
     inner["the rest"] = parts[DIRECTIONS] - sum(inner.values())
@@ -76,7 +75,7 @@ def measure_parts(step: Callable[[], None], n_steps: int) -> dict[str, Any]:
 
 
 def format_parts(measured: dict[str, Any]) -> str:
-    """RETURNS (str): A line for each part."""
+    """Format the measurement, one line per part."""
     total = measured["step"]
     lines = [f"where the time of ours goes, of {total:.3f} seconds a step:"]
     for name, seconds in measured["parts"].items():

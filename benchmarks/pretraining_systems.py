@@ -1,4 +1,4 @@
-"""What pretraining.py measures: our loop and the plain one."""
+"""The systems that pretraining.py measures: our training loop and the plain one."""
 
 import time
 import warnings
@@ -34,8 +34,8 @@ OPTIMIZER = OptimizerConfig(name="adagrad", learn_rate=0.2, initial_accumulator=
 
 @dataclass(frozen=True)
 class Setting:
-    """What to measure. n_samples is 0 for the full softmax; sgemm is the size of the
-    square matrices that the machine's limit is measured with."""
+    """The sizes of a measurement. n_samples is 0 for the full softmax; sgemm is the
+    size of the square matrices that measure the limit of the machine."""
 
     size: str
     n_words: int
@@ -51,12 +51,12 @@ class Setting:
         return f"full softmax, {self.n_words:,} words"
 
     def flops(self, texts: list[list[str]]) -> float:
-        """Floating point operations of our updates, one for each text, (the words that
-        both directions read in a window): matrix products and convolutions.
+        """Count the floating point operations of our updates, one per text (the words
+        that both directions read in a window): matrix products and convolutions.
 
-        Forward, LSTMs and softmax take theirs for each token and direction, the
-        character CNN for each distinct word. Going back takes twice as much: gradients
-        of the inputs and of the weights.
+        In the forward pass, LSTMs and softmax run once per token and direction, the
+        character CNN once per distinct word. The backward pass takes twice as much, for
+        the gradients of inputs and weights.
         """
         options = SIZES[self.size]
         width = options["lstm"]["projection_dim"]
@@ -81,9 +81,9 @@ SETTINGS = {
 
 
 class OneWindow(Epochs):
-    """The backward direction reads the window of the forward one from its end, and not
-    each sentence: simpler, and with fewer distinct words. But what it carries from
-    window to window then is not what stands after the text that it goes on with."""
+    """Windows in which the backward direction reads the whole window of the forward one
+    from its end, instead of each sentence. That is simpler, with fewer distinct words,
+    but the state it carries to the next window does not belong to the text there."""
 
     def window(self, epoch: int, number: int) -> WordNumbers:
         (inputs, _), (targets, _) = super().window(epoch, number)
@@ -151,7 +151,7 @@ class Ours:
         self.trainer.step()
 
     def read(self, n_steps: int) -> list[list[str]]:
-        """RETURNS (list[list[str]]): The words of the next windows, both directions."""
+        """Return the words of the next windows, of both directions."""
         words = ["\0", *self.trainer.corpus.words]  # a boundary is as long as a letter
         at = self.trainer.progress
         texts = []
@@ -204,8 +204,8 @@ class Plain:
 
 
 class Apart:
-    """A plain biLM in a process of its own: how ours has the C library keep memory
-    holds for the whole process, and would make the plain one faster too."""
+    """A plain biLM in a separate process. Our loop changes how the C library keeps
+    memory, for the whole process, which would make the plain one faster too."""
 
     def __init__(self, setting: Setting, corpus: Corpus, one_window: bool) -> None:
         spawn = get_context("spawn")
@@ -218,7 +218,7 @@ class Apart:
         other.close()
 
     def run(self, times: int) -> float:
-        """RETURNS (float): The seconds that many updates took."""
+        """Return the seconds that this many updates took."""
         self.connection.send(times)
         seconds, self.losses = self.connection.recv()
         return seconds
@@ -231,7 +231,7 @@ class Apart:
 def _serve(
     connection: Connection, setting: Setting, folder: Path, one_window: bool
 ) -> None:
-    # What the plain one does without. It is as fast as torch makes it.
+    # torch warns that it has no faster kernel for this; nothing can be done about it.
     warnings.filterwarnings("ignore", "LSTM with projections is not supported with")
     plain = Plain(setting, Corpus(folder), one_window)
     while times := connection.recv():
@@ -239,7 +239,7 @@ def _serve(
 
 
 def make_vocab(corpus: Corpus, n_words: int) -> list[str]:
-    """RETURNS (list[str]): Words of the text, and made-up ones if there are too few."""
+    """Return words of the text, and invented ones if there are too few."""
     words = choose_words(corpus, VocabConfig(max_words=n_words, min_count=1))
     return words + [f"\0{number}" for number in range(n_words - len(words))]
 

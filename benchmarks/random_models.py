@@ -1,5 +1,5 @@
-"""biLMs of the published sizes with random weights, in the HDF5 + JSON form, and the
-arithmetic they take."""
+"""Write biLMs of the published sizes with random weights as HDF5 and JSON, and count
+their floating point operations."""
 
 import json
 from collections.abc import Iterator
@@ -60,12 +60,14 @@ def write_model(size: str, workdir: Path) -> Path:
     with h5py.File(folder / "weights.hdf5", "w") as weights:
         for name, array in _random_weights(options):
             weights.create_dataset(name, data=array)
-    options_path.write_text(json.dumps(options, indent=2) + "\n", "utf8")  # says: done
+    options_path.write_text(
+        json.dumps(options, indent=2) + "\n", "utf8"
+    )  # last: marks the model as complete
     return folder
 
 
 def _random_weights(options: dict[str, Any]) -> Iterator[tuple[str, np.ndarray]]:
-    """All arrays of the exchange format, by their names on file.
+    """Yield all arrays of a file, by name.
 
     Each matrix is scaled by its number of inputs, so that the activations neither die
     out nor reach the clips, and two programs that add in another order stay close.
@@ -102,7 +104,7 @@ def _random_weights(options: dict[str, Any]) -> Iterator[tuple[str, np.ndarray]]
 
 
 def lstm_flops(options: dict[str, Any], sentences: list[list[str]]) -> float:
-    """Floating point operations of the LSTMs: one step a token, layer and direction.
+    """Count the operations of the LSTMs: one step per token, layer and direction.
 
     The steps over the boundary words are the same in all sentences and not counted.
     """
@@ -113,7 +115,7 @@ def lstm_flops(options: dict[str, Any], sentences: list[list[str]]) -> float:
 
 
 def cnn_flops(options: dict[str, Any], sentences: list[list[str]]) -> float:
-    """Floating point operations of the character CNN over the distinct words.
+    """Count the operations of the character CNN over the distinct words.
 
     A word of n bytes has n + 2 windows that start inside it, its two marks included,
     and one that stands for all windows of nothing but padding.

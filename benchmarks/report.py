@@ -1,4 +1,4 @@
-"""What was measured, as numbers and as text."""
+"""The measurements of inference.py, as numbers and as text."""
 
 from dataclasses import asdict, dataclass, field
 from statistics import median

@@ -17,10 +17,10 @@ class WorkerError(RuntimeError):
 class Worker:
     """A running script of `peers/`, to be used in a `with` statement.
 
-    name (str): What to call it in messages; also names its log file.
+    name (str): Its name in messages and of its log file.
     python (str): The interpreter to run it with.
     script (str): The script's file name.
-    logs (Path): Folder for what the worker and its libraries print.
+    logs (Path): Folder for the output of the worker and its libraries.
     """
 
     def __init__(self, name: str, *, python: str, script: str, logs: Path) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from protocol import Sentences, Vectors, embed_sorted, serve_system
 
-# What AllenNLP imports and its ELMo does not use.
+# Packages that AllenNLP imports and that its ELMo does not need.
 UNUSED = (
     *("_jsonnet", "base58", "cached_path", "dill", "fairscale", "huggingface_hub"),
     *("lmdb", "more_itertools", "nltk", "requests", "scipy", "sklearn", "spacy"),

@@ -25,13 +25,11 @@ class Ours:
         warm (bool): Keep the word cache from one timed call to the next.
         """
         self.bilm = self.load_bilm(folder, precision=precision)
-        self.bilm.embed(
-            [["A", "sentence"]]
-        )  # the weights are packed at their first use
+        self.bilm.embed([["A", "sentence"]])  # packs the weights
         self.warm = warm
 
     def prepare(self) -> None:
-        """Forget all words, unless a warm cache is what is measured."""
+        """Clear the word cache, unless a warm cache is measured."""
         if not self.warm:
             self.bilm.clear_cache()
 

@@ -1,6 +1,6 @@
-"""What every worker of the benchmark has in common: it stays alive, takes one request
-a line on standard input (JSON), answers each with one line on standard output (JSON),
-and computes only while a request is open.
+"""The protocol of all workers: a worker stays alive, takes one JSON request per line on
+standard input, answers each with one line of JSON on standard output, and computes only
+while a request is open.
 
 Needs the standard library and numpy alone, so that it runs in every environment.
 """
@@ -31,7 +31,7 @@ class System(Protocol):
         """Read `options.json` and `weights.hdf5` of a folder."""
 
     def prepare(self) -> None:
-        """Whatever has to happen, unmeasured, before each timed call."""
+        """Prepare a timed call; not measured."""
 
     def embed(self, sentences: Sentences, batch: int) -> Vectors:
         """Compute the vectors of sentences, in order.
@@ -48,7 +48,7 @@ class System(Protocol):
 
 
 def peak_megabytes() -> float:
-    """The most memory this process ever held.
+    """Return the peak memory of this process.
 
     Linux tells it of the running program; `ru_maxrss` may also include what the parent
     held when it started this process, so it is second choice.

@@ -9,7 +9,7 @@ _operands: list[torch.Tensor] = []
 def load(size: int) -> dict[str, int | str]:
     """Make two square float32 matrices and multiply them once.
 
-    RETURNS (dict): What torch runs on here.
+    RETURNS (dict): The version and the thread count of torch.
     """
     _operands[:] = [torch.randn(size, size), torch.randn(size, size)]
     multiply(1)

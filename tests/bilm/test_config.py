@@ -71,7 +71,7 @@ def test_bad_json_is_named(change, message):
         BiLMConfig.from_dict({**BiLMConfig().to_dict(), **change})
 
 
-def test_json_that_is_no_object_is_named():
+def test_json_that_is_not_an_object_is_refused():
     with pytest.raises(ValueError, match="list"):
         BiLMConfig.from_dict([])
 

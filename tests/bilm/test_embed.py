@@ -105,7 +105,7 @@ def test_embed_leaves_no_graph(tiny):
     assert not any(x.requires_grad for x in [*layers, state.h, state.c])
 
 
-def test_copies_and_pickles_give_the_same(tiny, sentences):
+def test_copies_and_pickles_give_the_same_vectors(tiny, sentences):
     expected = tiny.bilm.embed(sentences)
     tiny.bilm.embed(sentences, stateful=True)
     for other in (copy.deepcopy(tiny.bilm), pickle.loads(pickle.dumps(tiny.bilm))):

@@ -44,7 +44,7 @@ KINDS = ["bytes", "chars", "chars-alone", "chars-lstm", "words"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_encoder_serves_the_whole_model(kind):
+def test_every_encoder_agrees_with_float64(kind):
     bilm = make(kind)
     sentences = [["bad", "cab", "unheard", "눈"], [], ["bad"], ["a" * 70, "bad", ""]]
     found = bilm.embed(sentences)
@@ -55,7 +55,7 @@ def test_every_encoder_serves_the_whole_model(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_encoder_learns(kind):
+def test_every_encoder_gets_gradients(kind):
     bilm = make(kind)
     bilm(bilm.prepare([["bad", "눈"], ["cab"]])).layers.sum().backward()
     for name, weight in bilm.encoder.named_parameters():
@@ -63,7 +63,7 @@ def test_every_encoder_learns(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_sentence_alone_is_as_among_others(kind):
+def test_vectors_do_not_depend_on_other_sentences(kind):
     bilm = make(kind)
     sentences = [["bad", "cab"], ["abcdefg" * 4, "눈"], ["cab"]]
     together = bilm.embed(sentences)
@@ -72,13 +72,13 @@ def test_sentence_alone_is_as_among_others(kind):
         np.testing.assert_allclose(alone, expected, atol=1e-6)
 
 
-def test_characters_tell_unknown_words_apart_and_words_do_not():
+def test_unknown_words_differ_by_their_characters_only():
     for kind, differ in (("bytes", True), ("chars", True), ("words", False)):
         x = make(kind).embed([["abba"], ["deaf"]])
         assert (np.abs(x[0][0] - x[1][0]).max() > 1e-4) == differ, kind
 
 
-def test_bytes_need_no_lexicon_and_others_do():
+def test_a_missing_lexicon_is_refused():
     with pytest.raises(ValueError, match="lexicon"):
         BiLM(BiLMConfig(encoder=WordsConfig(dim=4), lstm=LSTM))
 
@@ -105,7 +105,7 @@ def test_word_table_starts_from_a_vocab(vocab, trainable):
     assert torch.equal(table, before) != trainable
 
 
-def test_vectors_of_the_right_size_go_in_as_they_are(vocab):
+def test_vectors_of_the_lstm_size_are_not_projected(vocab):
     bilm = bilm_from_vocab(vocab, lstm=LSTMConfig(dim=3, projection_dim=4))
     assert bilm.encoder.projection is None
     layer0 = bilm.embed([["손", "없음"]])[0][0]  # [x_k ; x_k]

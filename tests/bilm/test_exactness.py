@@ -1,5 +1,5 @@
-"""The biLM against the original program's vectors, against a slow reference in numpy
-and against itself."""
+"""The biLM against vectors of the original program, against a slow reference in numpy
+and against itself in float64."""
 
 import json
 import threading
@@ -34,7 +34,7 @@ def differentiate(bilm, sentences, state=None):
 
 
 def differentiate_stateful(bilm, calls):
-    """What embed(stateful=True) promises, by hand."""
+    """Compute the vectors of embed(stateful=True) with the differentiable model."""
     state = State.zeros(bilm.config.lstm, 0, bilm.weight.detach())
     for sentences in calls:
         state = state.resized(len(sentences))
@@ -90,7 +90,7 @@ words = st.one_of(st.sampled_from(ODD_WORDS), st.text(max_size=14))
 batches = st.lists(st.lists(words, max_size=4), min_size=1, max_size=3)
 
 
-# Shrinking takes minutes, and the seed of a model does not shrink.
+# No shrinking: it takes minutes and cannot simplify the seed of a model.
 @pytest.mark.slow
 @settings(max_examples=60, database=None, phases=[Phase.generate])
 @given(
@@ -99,7 +99,7 @@ batches = st.lists(st.lists(words, max_size=4), min_size=1, max_size=3)
     n_rows=st.sampled_from([261, 262]),
 )
 def test_random_models_agree_with_the_reference(random_pair, seed, calls, n_rows):
-    # Larger weights may make a model chaotic, where all rounding errors grow.
+    # Larger weights may make a model chaotic, so that rounding errors grow.
     assert_all_paths_agree(random_pair(seed, n_rows=n_rows, scale=0.4), calls)
 
 
@@ -134,7 +134,7 @@ def test_any_encoder_agrees_with_the_reference(random_pair, char_cnn, n_rows):
     assert_all_paths_agree(random_pair(5, n_rows=n_rows, char_cnn=char_cnn), CALLS)
 
 
-def test_filters_as_many_as_the_lstm_reads_need_no_projection(random_pair):
+def test_no_projection_if_the_number_of_filters_is_the_lstm_size(random_pair):
     pair = random_pair(6, char_cnn={"filters": SIX_FILTERS}, lstm={"projection_dim": 6})
     assert pair.bilm.encoder.projection is None
     assert_all_paths_agree(pair, CALLS)
@@ -175,7 +175,7 @@ def test_a_word_that_looks_like_a_boundary_is_a_word(tiny):
 
 @pytest.mark.parametrize("packed", [True, False])
 @pytest.mark.parametrize("parallel_from", [0, 2**60])
-def test_fast_engine_agrees_with_float64_on_any_kernel_and_thread(
+def test_cpu_engine_agrees_with_float64_on_any_kernel_and_thread(
     random_pair, monkeypatch, two_threads, packed, parallel_from
 ):
     if packed and not kernels.PackedKernel.supported():
@@ -251,7 +251,7 @@ def test_gpu_agrees_with_the_reference(random_pair):
 @pytest.mark.parametrize("activation", ["relu", "tanh"])
 def test_gradients_of_every_parameter(random_pair, activation):
     bilm, _ = random_pair(
-        28,  # of many, one with some values at each limit
+        28,  # a seed with some values at each clip
         n_words=6,
         scale=1.0,
         lstm={

@@ -1,7 +1,7 @@
-"""The core on a GPU that is not there: what a GPU would punish fails on a CPU.
+"""The biLM on a fake GPU: mistakes that a GPU would refuse or be slow with fail here.
 
 Tensors of the host are real, tensors of the GPU have shapes and a device but no values.
-To mix the two fails, and so does all that makes the host wait for the GPU.
+Mixing the two fails, and so does everything that makes the host wait for the GPU.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ from spacy_elmo.bilm import (
 from spacy_elmo.bilm.engines import word_cache
 from spacy_elmo.bilm.state import State
 
-# The biLM tells by their addresses whether weights have changed; fake ones have none.
+# The biLM notices changed weights by their addresses, which fake tensors do not have.
 pytestmark = pytest.mark.filterwarnings("ignore:Accessing the data pointer of Fake")
 
 
@@ -38,7 +38,7 @@ ENCODERS = {
     "words": WordsConfig(dim=4),
 }
 N_WORDS = 12
-# Short: an operation on nothing costs half a millisecond.
+# Few and short: each operation on a fake tensor takes half a millisecond.
 SENTENCES = [["bad", "눈"], [], ["unheard"]]
 
 
@@ -57,7 +57,7 @@ def make(kind, head="full"):
     return BiLM(config, lexicon=lexicon)
 
 
-# The mistakes
+# Mistakes that are refused
 
 
 MIXED, HOST_INDEX = "same device|Mismatching", "index on the host"
@@ -118,15 +118,15 @@ def test_mistakes_are_refused_in_the_backward_pass(gpu):
 
 
 def loss_of(bilm, batch, state):
-    """What pretraining minimises, and the new state. The targets, of every cluster,
-    are on the host."""
+    """Compute the loss of pretraining and the new state. The targets, from all
+    clusters, are on the host."""
     layers, state = bilm(batch, state)
     targets = torch.arange(batch.tokens.numel()) % N_WORDS
     sides = layers[-1].flatten(0, 1).chunk(2, dim=1)  # (n, proj) each
     return sum(bilm.softmax.loss(side, targets) for side in sides), state
 
 
-# Encoders and output layers do not meet: each with one of the others will do.
+# Encoders and softmaxes do not interact, so not all combinations are needed.
 PAIRS = [(kind, "full") for kind in ENCODERS]
 PAIRS += [("words", "sampled"), ("words", "adaptive")]
 
@@ -158,17 +158,17 @@ def test_softmax_in_chunks_with_targets_on_either_side(gpu, monkeypatch, head):
         assert layer.log_probs(hidden, targets).device == gpu.device
     assert hidden.grad.device == gpu.device
     layer.loss(hidden, targets.to(gpu.device)).backward()
-    # Only the adaptive layer has to know the targets, and asks for nothing else.
+    # Only the adaptive layer copies something to the host: the targets.
     assert gpu.to_host == ([(N_WORDS,)] if head == "adaptive" else [])
 
 
 # Inference
 
 
-def assert_vectors(bilm, sentences, state, device, **settings):
-    """Run and check without and with a state, which is returned."""
-    stateless, none = bilm.run(sentences, **settings)
-    stateful, state = bilm.run(sentences, state, **settings)
+def assert_vectors(bilm, sentences, state, device, **options):
+    """Run without and with a state, check the results and return the new state."""
+    stateless, none = bilm.run(sentences, **options)
+    stateful, state = bilm.run(sentences, state, **options)
     assert none is None and state.h.device == state.c.device == device
     for x, y, sentence in zip(stateless, stateful, sentences, strict=True):
         assert x.shape == y.shape == (len(sentence), 3, 10)

@@ -1,4 +1,4 @@
-"""The biLM as a language model: words in a gap, and surprisal."""
+"""The biLM as a language model: predicted words and surprisal."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,14 @@ import spacy
 import torch
 from spacy.tokens import Doc
 
-from spacy_elmo.bilm import BiLM, BiLMConfig, BytesConfig, LSTMConfig, SoftmaxConfig
-from spacy_elmo.bilm import language_model as module
+from spacy_elmo.bilm import (
+    BiLM,
+    BiLMConfig,
+    BytesConfig,
+    LSTMConfig,
+    SoftmaxConfig,
+    language_model,
+)
 
 VOCAB = ["<S>", "</S>", "<UNK>", *(f"w{n}" for n in range(27))]
 SENTENCE = ["w3", "w9", "눈", "w26", "w0"]
@@ -30,15 +36,15 @@ def make(kind="full", vocab=VOCAB):
 
 
 def word_logs(bilm, hidden):
-    """The logarithm of each word's probability, one word at a time."""
+    """Compute the log probability of each word, one word at a time."""
     hidden = hidden.expand(len(VOCAB), -1)
     return bilm.softmax.log_probs(hidden, torch.arange(len(VOCAB)))
 
 
 @torch.no_grad()
 def side_logs(bilm, sentence):
-    """(2, n_tokens, n_words): from what stands before each word, and after it. Each is
-    read anew from the words on that side alone."""
+    """Compute log probabilities (2, n_tokens, n_words), given the words before each
+    word and given those after it, from runs over the words of that side alone."""
     width = bilm.config.lstm.projection_dim
     before = [
         bilm(bilm.prepare([sentence[:n]])).layers[-1, 0, n, :width]
@@ -72,13 +78,13 @@ def test_predicted_words(bilm, position):
     np.testing.assert_allclose([p for _, p in found], shares[best], rtol=1e-4)
 
 
-def test_all_words_can_be_had(bilm):
+def test_n_may_be_larger_than_the_vocabulary(bilm):
     found = dict(bilm.predict(SENTENCE, 1, 1000))
     assert sorted(found) == sorted(VOCAB[3:])
     assert sum(found.values()) == pytest.approx(1)
 
 
-def test_word_in_the_gap_does_not_matter(bilm):
+def test_prediction_does_not_depend_on_the_word_itself(bilm):
     for word in ("w1", "", "눈"):
         other = [*SENTENCE[:2], word, *SENTENCE[3:]]
         assert bilm.predict(other, 2) == bilm.predict(SENTENCE, 2)
@@ -86,7 +92,7 @@ def test_word_in_the_gap_does_not_matter(bilm):
 
 
 @pytest.mark.parametrize("sentence, position", [(SENTENCE, 5), (SENTENCE, -1), ([], 0)])
-def test_gap_outside_of_the_sentence(sentence, position):
+def test_position_outside_of_the_sentence_is_refused(sentence, position):
     with pytest.raises(ValueError, match=f"position is {position}; expected") as caught:
         make().predict(sentence, position)
     assert "\n" not in str(caught.value)
@@ -94,7 +100,7 @@ def test_gap_outside_of_the_sentence(sentence, position):
 
 @pytest.mark.parametrize("n_tokens", [1, 7, 10**6])
 def test_surprisal(bilm, monkeypatch, n_tokens):
-    monkeypatch.setattr(module, "BATCH_TOKENS", n_tokens)
+    monkeypatch.setattr(language_model, "BATCH_TOKENS", n_tokens)
     sentences = [SENTENCE, [], ["w5"], SENTENCE[::-1] * 2, ["unheard-of", "w5"]]
     found = bilm.surprisal(sentences)
     assert len(found) == len(sentences)
@@ -128,13 +134,13 @@ def test_surprisal_of_docs(tmp_path):
         np.testing.assert_array_equal(doc[3]._.elmo_surprisal, doc._.elmo_surprisal[3])
 
 
-def test_a_wrong_number_of_words():
+def test_a_negative_number_of_words_is_refused():
     with pytest.raises(ValueError, match="n is -1"):
         make().predict(SENTENCE, 0, n=-1)
 
 
 @pytest.mark.parametrize("part", ["softmax", "vocab"])
-def test_without_a_softmax_there_is_one_sentence(part):
+def test_a_missing_softmax_is_named_in_one_sentence(part):
     bilm = make()
     setattr(bilm, part, None)
     for call in (lambda: bilm.predict(["a"], 0), lambda: bilm.surprisal([["a"]])):

@@ -109,7 +109,7 @@ def test_sampled_loss_corrects_for_the_chance_of_being_drawn(monkeypatch, hidden
     assert head.loss(hidden[:1], target).item() == pytest.approx(expected)
 
 
-def test_draws_are_distinct_and_as_likely_as_said():
+def test_draws_are_distinct_and_have_the_expected_counts():
     torch.manual_seed(0)
     head = make("sampled", n_samples=10)
     n_draws, counts, chances = 4000, torch.zeros(N_WORDS), torch.zeros(N_WORDS)
@@ -142,7 +142,7 @@ def test_adaptive_probabilities_sum_to_one(hidden, cutoffs):
 
 
 @pytest.mark.parametrize("kind", ["full", "sampled", "adaptive"])
-def test_each_kind_learns(hidden, targets, kind):
+def test_training_lowers_the_loss_of_each_kind(hidden, targets, kind):
     head = make(kind, n_samples=20)
     before = -head.log_probs(hidden, targets).sum().item()
     optimizer = torch.optim.Adam(head.parameters(), 0.05)
@@ -155,7 +155,7 @@ def test_each_kind_learns(hidden, targets, kind):
 
 
 @pytest.mark.parametrize("kind", ["full", "sampled", "adaptive"])
-def test_no_tokens_cost_nothing(kind):
+def test_loss_of_no_tokens_is_zero(kind):
     head = make(kind, n_samples=20)
     hidden = torch.zeros(0, PROJ, dtype=torch.float64)
     assert head.log_probs(hidden, torch.zeros(0, dtype=torch.int64)).shape == (0,)
@@ -180,7 +180,7 @@ def test_language_model_agrees_with_the_reference(random_pair):
         np.testing.assert_allclose(backward.detach(), expected[1], atol=1e-5)
 
 
-def test_one_softmax_serves_both_directions():
+def test_both_directions_share_one_softmax():
     bilm = BiLM(BiLMConfig(softmax=SoftmaxConfig(n_words=9)), initialize=False)
     names = [name for name, _ in bilm.named_parameters() if "softmax" in name]
     assert sorted(names) == ["softmax.bias", "softmax.weight"]
@@ -195,6 +195,6 @@ def test_one_softmax_serves_both_directions():
         ({"type": "adaptive", "cutoffs": [50]}, "cutoffs"),
     ],
 )
-def test_bad_settings_are_named(settings, key):
+def test_bad_sizes_of_a_softmax_are_named(settings, key):
     with pytest.raises(ValueError, match=f"'{key}'"):
         SoftmaxConfig(N_WORDS, **settings)

@@ -1,4 +1,4 @@
-"""A CUDA device that is not there."""
+"""A fake CUDA device, to test GPU code on a machine without a GPU."""
 
 import contextlib
 
@@ -18,11 +18,12 @@ aten = torch.ops.aten
 
 
 class FakeGPU(TorchDispatchMode):
-    """Sees every operation before torch does: host ones run for real, GPU ones in
-    torch's FakeTensorMode, which works out shapes and refuses mixed devices.
+    """Intercepts every torch operation. Operations on the host run for real, operations
+    on the GPU in torch's FakeTensorMode, which computes shapes and refuses to mix
+    devices.
 
-    device: What to move models to.
-    to_host (list): The shapes of all that came back from the GPU.
+    device: The device to move models to.
+    to_host (list): The shapes of all tensors that were copied back from the GPU.
     """
 
     def __init__(self):
@@ -33,8 +34,8 @@ class FakeGPU(TorchDispatchMode):
 
     @contextlib.contextmanager
     def never_waits(self):
-        """Refuse whatever makes the host wait for the GPU, as
-        torch.cuda.set_sync_debug_mode("error") does on a real one."""
+        """Refuse everything that makes the host wait for the GPU, as
+        torch.cuda.set_sync_debug_mode("error") does on a real GPU."""
         self._may_wait = False
         try:
             yield
@@ -44,10 +45,10 @@ class FakeGPU(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
         if func is torch.ops.prim.device.default:
-            # Only C++ asks this way (Python has a property). Autograd's C++ would want
-            # CUDA streams, which a CPU build lacks, and wants none for "meta".
+            # Only C++ code calls this. On CUDA, autograd would need streams, which a
+            # CPU build of torch lacks; on "meta" it needs none.
             return META
-        if kwargs.get("device") == META:  # where C++ uses that answer
+        if kwargs.get("device") == META:  # the answer given above
             kwargs["device"] = self.device
         leaves = tree_leaves((args, kwargs))
         if not any(isinstance(x, FakeTensor) or x == self.device for x in leaves):
@@ -86,7 +87,6 @@ class FakeGPU(TorchDispatchMode):
 
 @contextlib.contextmanager
 def fake_cuda():
-    """A GPU to move models to, for as long as the context lasts. A real one needs a
-    `device` and `never_waits()`; it has no `to_host`."""
+    """Provide a fake GPU within a `with` block."""
     with FakeTensorMode(allow_non_fake_inputs=True), FakeGPU() as gpu:
         yield gpu

@@ -1,4 +1,4 @@
-"""Small random model folders of ELMoForManyLangs, and that package to run them."""
+"""Write small random models of ELMoForManyLangs, and run them with that package."""
 
 import json
 import sys
@@ -18,7 +18,11 @@ SETTINGS = "configs/settings.json"  # beside the weights, named by config.json
 
 
 def make_settings(**changes) -> dict:
-    """Settings in the package's words, changes over all sections alike."""
+    """Make the settings of a model.
+
+    changes: New values; `lstm__dim` stands for dim in the section of the LSTMs,
+        `token__filters` for filters in the section of the token embedder.
+    """
     sections = {
         "encoder": {
             "name": "elmo",
@@ -47,7 +51,7 @@ def make_settings(**changes) -> dict:
 
 
 def embedder_shapes(token: dict, projection_dim: int) -> dict[str, tuple[int, ...]]:
-    """The arrays of token_embedder.pkl."""
+    """Return the shapes of the arrays in token_embedder.pkl."""
     char_dim, word_dim = token["char_dim"], token["word_dim"]
     shapes: dict[str, tuple[int, ...]] = {}
     n_features = word_dim
@@ -77,7 +81,7 @@ def embedder_shapes(token: dict, projection_dim: int) -> dict[str, tuple[int, ..
 
 
 def encoder_shapes(lstm: dict) -> dict[str, tuple[int, ...]]:
-    """The arrays of encoder.pkl."""
+    """Return the shapes of the arrays in encoder.pkl."""
     dim, projection_dim = lstm["dim"], lstm["projection_dim"]
     shapes: dict[str, tuple[int, ...]] = {}
     for j in range(lstm["n_layers"]):
@@ -91,7 +95,7 @@ def encoder_shapes(lstm: dict) -> dict[str, tuple[int, ...]]:
 
 
 def random_state(shapes: dict, rng: np.random.Generator) -> dict[str, torch.Tensor]:
-    """Normal numbers, of a spread that keeps what they compute about as large."""
+    """Draw normal weights, scaled so that outputs are about as large as inputs."""
     state = {}
     for name, shape in shapes.items():
         n_in = 1 if "embedding" in name else np.prod(shape[1:])
@@ -106,7 +110,7 @@ def write_json(path: Path, data: object) -> None:
 
 
 def write_symbols(path: Path, symbols: list[str], rng: np.random.Generator) -> None:
-    """A .dic file: every symbol with a row, in no order."""
+    """Write a .dic file: one symbol with its row per line, in random order."""
     rows = rng.permutation(len(symbols))
     lines = [f"{symbol}\t{row}\n" for symbol, row in zip(symbols, rows, strict=True)]
     path.write_bytes("".join(lines).encode("utf-8"))
@@ -133,9 +137,9 @@ def write_model(folder: Path, *, seed: int = 0, **changes) -> Path:
 
 
 def import_package() -> ModuleType:
-    """The original program; the test is skipped where it is not installed. Its one
-    use of `overrides` fails with today's release of that, so a decorator that does
-    nothing stands in."""
+    """Import the original program, or skip the test if it is not installed. Its only
+    use of `overrides` fails with the current release of that package, so it gets a
+    decorator that does nothing."""
     stub = ModuleType("overrides")
     stub.overrides = lambda method: method  # type: ignore[attr-defined]
     with pytest.MonkeyPatch.context() as patch:
@@ -144,17 +148,16 @@ def import_package() -> ModuleType:
 
 
 def original_vectors(folder: Path, sentences: list[list[str]]) -> list[np.ndarray]:
-    """All layers by the original program: one batch, no state before it."""
+    """Compute all layers with the original program, in one batch."""
     embedder = import_package().Embedder(str(folder), batch_size=len(sentences))
     with torch.no_grad():
         return embedder.sents2elmo(sentences, output_layer=-2)
 
 
 def original_lstm_vectors(folder: Path, sentence: list[str]) -> np.ndarray:
-    """As original_vectors, of one sentence, for models that read characters with an
-    LSTM. The program itself cannot run these: it joins features of 2 dimensions,
-    (words, size), along a third. Here they get the dimension that they lack, (1,
-    words, size), and stay otherwise as the program made them."""
+    """Compute original_vectors of one sentence for models with an LSTM over characters.
+    The program itself cannot run these: it concatenates features of shape (words, size)
+    along a third dimension. Here they get the missing dimension, (1, words, size)."""
     import_package()
     from elmoformanylangs.modules import token_embedder
 

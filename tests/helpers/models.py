@@ -14,14 +14,14 @@ from spacy_elmo.bilm import BiLM, SourceError, load_bilm
 
 
 class Pair(NamedTuple):
-    """A biLM and the slow reference, of the same weights."""
+    """A biLM and the slow reference with the same weights."""
 
     bilm: BiLM
     reference: ReferenceBiLM
 
 
 def write_files(folder: Path, options: dict, arrays: dict) -> None:
-    """The exchange format: options.json and weights.hdf5."""
+    """Write options.json and weights.hdf5."""
     (folder / "options.json").write_text(json.dumps(options))
     with h5py.File(folder / "weights.hdf5", "w") as file:
         for name, array in arrays.items():
@@ -29,7 +29,8 @@ def write_files(folder: Path, options: dict, arrays: dict) -> None:
 
 
 def refusal(source):
-    """The file a source is refused for, and the one sentence that is said of it."""
+    """Return the file that the refusal of a source names, and the rest of the message,
+    which must be one sentence."""
     with pytest.raises(SourceError) as caught:
         load_bilm(source)
     assert isinstance(caught.value, ValueError)
@@ -47,11 +48,11 @@ def load_random(
     n_words: int | None = None,
     **overrides,
 ) -> Pair:
-    """A tiny random byte biLM, through the files a user would load.
+    """Load a tiny random byte biLM from files, as a user would.
 
     n_rows: 262 puts a row for "no word" in front of the characters.
     lstm_projection, n_words, scale: as for reference.random_arrays.
-    overrides: nested options that win over the random ones.
+    overrides: nested options that replace the random ones.
     """
     rng = np.random.default_rng(seed)
     options = random_options(rng, **overrides)

@@ -1,4 +1,4 @@
-"""A slow, obvious, numpy-only ELMo biLM in float64, against which to test the core.
+"""A slow, obvious ELMo biLM in float64 numpy, to test ours against.
 
 Shape letters: C characters per word, d character dimension, F filters in total,
 P projection dimension, D cell dimension, L LSTM layers, n words of a sentence,
@@ -16,7 +16,7 @@ RowState = list[list[tuple[np.ndarray, np.ndarray]]]
 
 
 def merge(base: dict, changes: dict) -> dict:
-    """A copy of base with the nested changes written over it."""
+    """Copy base and replace the entries that changes has, also in sections."""
     merged = dict(base)
     for key, value in changes.items():
         if isinstance(value, dict) and isinstance(merged.get(key), dict):
@@ -26,7 +26,7 @@ def merge(base: dict, changes: dict) -> dict:
 
 
 def random_filters(rng: np.random.Generator, n_filters: int) -> list[list[int]]:
-    """[[width, count], ...] of widths 1..4, in any order, n_filters in total."""
+    """Draw [[width, count], ...] with widths 1..4, in any order, n_filters in total."""
     filters = []
     while n_filters > 0:
         count = int(rng.integers(1, n_filters + 1))
@@ -36,13 +36,13 @@ def random_filters(rng: np.random.Generator, n_filters: int) -> list[list[int]]:
 
 
 def random_clip(rng: np.random.Generator) -> float | None:
-    """Half the time a clip small enough to be hit, else 3 or none."""
+    """Draw a clip: half the time one small enough to have an effect, else 3 or none."""
     small = round(float(rng.uniform(0.3, 1.0)), 3)
     return [small, small, 3.0, None][rng.integers(4)]
 
 
 def random_options(rng: np.random.Generator, **overrides) -> dict:
-    """The options of a random tiny biLM; overrides are nested and win."""
+    """Draw the options of a tiny biLM; overrides, also in sections, replace them."""
     projection_dim = int(rng.integers(1, 8))
     dim, n_filters, n_positions = map(int, rng.integers([1, 1, 6], [8, 8, 13]))
     if rng.random() < 0.3:
@@ -73,12 +73,12 @@ def random_options(rng: np.random.Generator, **overrides) -> dict:
 
 
 def cell_key(direction: int, layer: int) -> str:
-    """The HDF5 folder of one LSTM layer."""
+    """Return the HDF5 group of one LSTM layer."""
     return f"RNN_{direction}/RNN/MultiRNNCell/Cell{layer}/LSTMCell"
 
 
 def count_filters(options: dict) -> int:
-    """F, over all widths."""
+    """Return F, the number of filters of all widths."""
     return sum(count for _, count in options["char_cnn"]["filters"])
 
 
@@ -90,7 +90,7 @@ def random_arrays(
     lstm_projection: bool | None = None,
     n_words: int | None = None,
 ) -> dict[str, np.ndarray]:
-    """Random float32 arrays under their HDF5 names: normal, of deviation scale.
+    """Draw float32 arrays under their HDF5 names: normal, with deviation scale.
 
     Characters have deviation 1, and always the 261 rows of a file.
     """
@@ -128,35 +128,37 @@ def random_arrays(
 
 
 def pad_ids(ids: list[int], n_positions: int) -> list[int]:
-    """Begin-of-word, the ids (cut to fit), end-of-word, padding: n_positions ids."""
+    """Add begin-of-word, end-of-word and padding, or cut: n_positions ids."""
     ids = [BEGIN_WORD, *ids[: n_positions - 2], END_WORD]
     return ids + [PADDING] * (n_positions - len(ids))
 
 
 def sentence_ids(words: list[str], n_positions: int) -> np.ndarray:
-    """The character ids of begin-of-sentence, the words, end-of-sentence: (T, C)."""
+    """Return the character ids of the words and both boundaries, (T, C)."""
     spellings = [list(word.encode("utf-8", "ignore")) for word in words]
     spellings = [[BEGIN_SENTENCE], *spellings, [END_SENTENCE]]
     return np.array([pad_ids(ids, n_positions) for ids in spellings])
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:
-    """1 / (1 + exp(-x)), written so that it cannot overflow."""
+    """Compute 1 / (1 + exp(-x)) without overflow."""
     return 0.5 * (1.0 + np.tanh(0.5 * x))
 
 
 def relu(x: np.ndarray) -> np.ndarray:
-    """max(x, 0)."""
     return np.maximum(x, 0.0)
 
 
 def clip(x: np.ndarray, limit: float | None) -> np.ndarray:
-    """x held within +-limit; None: x."""
+    """Clip x to +-limit; None leaves it unchanged."""
     return x if limit is None else np.clip(x, -limit, limit)
 
 
 def convolve_max(chars: np.ndarray, W: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Max over all windows of a valid convolution: chars (C, d), W (width, d, n)."""
+    """Compute the maximum of each filter over all windows.
+
+    chars: (C, d). W: (width, d, n). b: (n,).
+    """
     width = W.shape[0]
     responses = []
     for start in range(len(chars) - width + 1):
@@ -166,13 +168,13 @@ def convolve_max(chars: np.ndarray, W: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def log_softmax(logits: np.ndarray) -> np.ndarray:
-    """Natural-log probabilities from logits: (V,) to (V,)."""
+    """Compute natural log probabilities from logits: (V,) to (V,)."""
     shifted = logits - logits.max()
     return shifted - np.log(np.exp(shifted).sum())
 
 
 class ReferenceBiLM:
-    """The biLM of an options dict and of arrays under their HDF5 names."""
+    """A biLM made of an options dict and of arrays under their HDF5 names."""
 
     def __init__(self, options: dict, arrays: dict[str, np.ndarray]):
         self.options = options
@@ -184,14 +186,14 @@ class ReferenceBiLM:
             raise ValueError("char_embed must have 261 or 262 rows")
 
     def highway(self, k: int, x: np.ndarray) -> np.ndarray:
-        """Highway layer k: (F,) to (F,)."""
+        """Compute highway layer k: (F,) to (F,)."""
         a, key = self.arrays, f"CNN_high_{k}"
         transformed = relu(x @ a[f"{key}/W_transform"] + a[f"{key}/b_transform"])
         gate = sigmoid(x @ a[f"{key}/W_carry"] + a[f"{key}/b_carry"])
         return gate * transformed + (1.0 - gate) * x
 
     def word_vector(self, ids: np.ndarray) -> np.ndarray:
-        """x_k, the context-free vector of one word: ids (C,) to (P,)."""
+        """Compute x_k, the context-free vector of one word: ids (C,) to (P,)."""
         a = self.arrays
         activation = {"relu": relu, "tanh": np.tanh}[self.cnn["activation"]]
         chars = a["char_embed"][ids + self.id_shift]  # (C, d)
@@ -207,12 +209,12 @@ class ReferenceBiLM:
         return x  # (P,)
 
     def zero_state(self) -> RowState:
-        """The state of a row before its first sentence."""
+        """Return the state of a row before its first sentence."""
         h, c = np.zeros(self.lstm["projection_dim"]), np.zeros(self.lstm["dim"])
         return [[(h, c) for _ in range(self.lstm["n_layers"])] for _ in range(2)]
 
     def step(self, direction, layer, x, h, c) -> tuple[np.ndarray, np.ndarray]:
-        """One LSTM step: x (P,), h (P,), c (D,) to the new h (P,) and c (D,)."""
+        """Compute one step: x (P,), h (P,), c (D,) to the new h (P,) and c (D,)."""
         a, key = self.arrays, cell_key(direction, layer)
         gates = np.concatenate([x, h]) @ a[f"{key}/W_0"] + a[f"{key}/B"]  # (4 D,)
         i, g, f, o = np.split(gates, 4)
@@ -224,7 +226,7 @@ class ReferenceBiLM:
         return h, c
 
     def run_layer(self, direction, layer, inputs, state):
-        """One layer over one sentence: inputs (T, P) to outputs (T, P), new (h, c).
+        """Run one layer over one sentence: inputs (T, P) to outputs (T, P), new (h, c).
 
         Inputs and outputs are in text order; the backward direction walks from the
         last position to the first.
@@ -258,10 +260,10 @@ class ReferenceBiLM:
     def embed(
         self, sentences: list[list[str]], state: list[RowState] | None = None
     ) -> tuple[list[np.ndarray], list[RowState]]:
-        """Per sentence (L + 1, n, 2 P) without boundaries, and every row's new state.
+        """Compute (L + 1, n, 2 P) per sentence without boundaries, and the new states.
 
         Row r continues from state[r], or from zeros where there is none; rows of the
-        given state that this call does not use are handed on unchanged. The given
+        given state that this call does not use are returned unchanged. The given
         state is not modified.
         """
         new_state = list(state or [])
@@ -277,7 +279,7 @@ class ReferenceBiLM:
     def log_probs(
         self, sentence: list[str], vocab: list[str]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Log probabilities of the targets, forward (n + 1,) and backward (n + 1,).
+        """Compute log probabilities of targets, forward and backward, (n + 1,) each.
 
         Both in text order: the forward targets are word 1..n, </S>; the backward
         ones <S>, word 1..n.

@@ -92,7 +92,7 @@ def train_step(
     """
     assert bilm.softmax is not None
     n_targets = window.targets[0].numel()
-    vectors = _encode(bilm, window, frozen, dtype)
+    vectors = encode_words(bilm, window, frozen, dtype)
     samples = [draw_sample(bilm.softmax, bilm.device) for _ in range(2)]
     tasks = [
         partial(
@@ -115,7 +115,7 @@ def train_step(
         gradients[f"softmax.{name}"] = _scaled(total, 0.5 / n_targets)
     if not frozen:
         d_vectors = first.d_vectors + second.d_vectors
-        encoder = _encoder_gradients(bilm, vectors, d_vectors)
+        encoder = encoder_gradients(bilm, vectors, d_vectors)
         for name, part in {**first.layers, **second.layers, **encoder}.items():
             gradients[name] = _scaled(part, 0.5 / n_targets / loss_scale)
     new_state = State.stack([first.states, second.states])
@@ -214,7 +214,7 @@ def run_direction(
     return layers[-1], list(last)
 
 
-def _encode(
+def encode_words(
     bilm: BiLM, window: Window, frozen: bool, dtype: torch.dtype | None
 ) -> Tensor:
     dtype = dtype or bilm.dtype
@@ -226,7 +226,7 @@ def _encode(
         return bilm.encoder(*window.ids).to(dtype)
 
 
-def _encoder_gradients(
+def encoder_gradients(
     bilm: BiLM, vectors: Tensor, d_vectors: Tensor
 ) -> dict[str, Gradient]:
     named = {

@@ -51,26 +51,26 @@ def vectors(lang, text, **config):
     return nlp(text).tensor
 
 
-def test_it_is_small_and_has_no_softmax(folder):
+def test_bundled_model_is_small_and_has_no_softmax(folder):
     assert sum(file.stat().st_size for file in folder.iterdir()) <= 8e6
     assert not (folder / "softmax.safetensors").exists()
 
 
-def test_its_card_says_where_it_comes_from(folder):
+def test_model_card_names_data_and_licence(folder):
     card = (folder / "README.md").read_text(encoding="utf-8")
     titles = [line[3:] for line in card.splitlines() if line.startswith("## ")]
     assert set(CARD) <= set(titles)
     assert "CC BY-SA" in card and "Wikipedia" in card
 
 
-def test_all_pages_give_its_perplexity(folder):
+def test_all_pages_give_the_perplexity(folder):
     perplexity = load_bilm(folder).config.training["perplexity"]["mean"]
     pages = ["README.md", "README.ko.md", "benchmarks/RESULTS.md"]
     for page in (folder / "README.md", *(ROOT / page for page in pages)):
         assert f"{perplexity:.1f}" in page.read_text(encoding="utf-8"), page
 
 
-def test_a_pipeline_gets_the_one_of_its_language(lang, silent):
+def test_a_pipeline_gets_the_model_of_its_language(lang, silent):
     text = TEXTS[lang]
     found = vectors(lang, text)
     named = vectors(lang, text, bilm=LANGUAGES[lang])
@@ -80,13 +80,13 @@ def test_a_pipeline_gets_the_one_of_its_language(lang, silent):
     np.testing.assert_allclose(found, layers.mean(0), atol=1e-5)
 
 
-def test_other_languages_get_the_english_one_and_hear_of_it():
+def test_other_languages_get_the_english_model_with_a_warning():
     with pytest.warns(UserWarning, match="none for 'de'.*'bilm'"):
         found = vectors("de", "Schnee")
     np.testing.assert_array_equal(found, vectors("en", "Schnee"))
 
 
-def test_a_task_with_a_bilm_of_its_own_gets_that_of_its_texts():
+def test_a_task_with_its_own_bilm_gets_the_model_of_its_language():
     nlp = blank("ko")
     model = {
         "@architectures": "spacy-elmo.ElmoTok2Vec.v1",
@@ -106,7 +106,7 @@ def test_a_task_with_a_bilm_of_its_own_gets_that_of_its_texts():
     assert all((found[key] == expected[key]).all() for key in expected)
 
 
-def test_a_saved_pipeline_needs_no_bundled_one(lang, tmp_path, monkeypatch, silent):
+def test_a_saved_pipeline_needs_no_bundled_model(lang, tmp_path, monkeypatch, silent):
     nlp = blank(lang)
     nlp.add_pipe("elmo")
     expected = nlp(TEXTS[lang]).tensor
@@ -115,19 +115,19 @@ def test_a_saved_pipeline_needs_no_bundled_one(lang, tmp_path, monkeypatch, sile
     np.testing.assert_array_equal(spacy.load(tmp_path)(TEXTS[lang]).tensor, expected)
 
 
-def test_commands_take_a_name(lang):
+def test_commands_accept_the_name(lang):
     done = CliRunner().invoke(app, ["info", LANGUAGES[lang]])
     assert done.exit_code == 0, done.output
 
 
-def test_a_path_goes_before_a_name(lang, tmp_path, monkeypatch):
+def test_an_existing_path_is_preferred_to_a_name(lang, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     os.mkdir(LANGUAGES[lang])
     with pytest.raises(SourceError, match="found nothing"):
         load_bilm(LANGUAGES[lang])
 
 
-def test_a_wrong_name_is_answered_with_the_right_ones():
+def test_an_unknown_name_is_refused_with_the_known_ones():
     with pytest.raises(SourceError, match=", ".join(bundled_names())):
         load_bilm("en_wiki_xl")
 

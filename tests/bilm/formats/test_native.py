@@ -91,7 +91,7 @@ def test_saving_over_another_model_removes_its_files(old, new, tmp_path):
     assert_same_model(load_bilm(tmp_path), bilm)
 
 
-# What is written
+# Files that are written
 
 
 @every_kind

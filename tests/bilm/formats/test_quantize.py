@@ -1,4 +1,4 @@
-"""Weights stored in fewer bits."""
+"""Store weights in fewer bits."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def test_vectors_hardly_change(bilm, tmp_path, dtype, atol):
     assert torch.allclose(bilm.softmax.weight, small.softmax.weight, atol=atol)
 
 
-def test_a_second_storing_changes_nothing(bilm, tmp_path):
+def test_storing_twice_changes_no_weight(bilm, tmp_path):
     for dtype in ("float16", "int8"):
         bilm.save(tmp_path / "one", dtype=dtype)
         once = load_bilm(tmp_path / "one")
@@ -54,7 +54,7 @@ def test_a_second_storing_changes_nothing(bilm, tmp_path):
             assert torch.allclose(weight, twice.state_dict()[name], rtol=1e-6, atol=0)
 
 
-def test_steps_of_int8_are_a_127th_of_a_column():
+def test_int8_steps_are_a_127th_of_the_largest_weight_of_a_column():
     torch.manual_seed(1)
     weight = torch.randn(40, 7) * torch.tensor([1e-3, 1, 10, 1, 0, 1, 100])
     error = (dequantize(quantize({"w": weight}, "int8"))["w"] - weight).abs().amax(0)
@@ -70,7 +70,7 @@ def test_int8_is_for_the_largest_matrices():
     assert kinds == {"half": torch.float16, "vector": torch.float16}
 
 
-def test_convert(bilm, tmp_path):
+def test_convert_command(bilm, tmp_path):
     bilm.save(tmp_path / "full")
     args = ["convert", str(tmp_path / "full"), str(tmp_path / "small")]
     result = CliRunner().invoke(app, [*args, "--dtype", "int8", "--no-softmax"])
@@ -80,7 +80,7 @@ def test_convert(bilm, tmp_path):
     assert not (tmp_path / "small" / "vocab.txt").exists()
 
 
-def test_unfitting_kinds_are_refused(bilm, tmp_path):
+def test_impossible_dtypes_are_refused(bilm, tmp_path):
     with pytest.raises(ValueError, match="expected one of float32, float16, int8"):
         bilm.save(tmp_path / "x", dtype="int4")
     bilm.save(tmp_path / "full")

@@ -1,4 +1,4 @@
-"""A larger biLM out of a smaller one."""
+"""Grow a biLM into a larger one."""
 
 from dataclasses import replace
 
@@ -35,14 +35,14 @@ def make(encoder=BYTES, lstm=None, softmax="full"):
         softmax and SoftmaxConfig(len(WORDS), softmax, n_samples=10),
     )
     bilm = BiLM(config, lexicon=lexicon, vocab=WORDS if softmax else None)
-    with torch.no_grad():  # biases are zero in the beginning, and clips are far away
+    with torch.no_grad():  # otherwise biases are zero and clips have no effect
         for weight in bilm.parameters():
             weight.add_(torch.randn_like(weight))
     return bilm
 
 
 def check_same(bilm, grown):
-    """All that the smaller one computes is computed by the larger one."""
+    """Check that the larger model computes everything that the smaller one does."""
     old, new = bilm.config.lstm.projection_dim, grown.config.lstm.projection_dim
     for small, large in zip(bilm.embed(SENTENCES), grown.embed(SENTENCES)):
         assert large.shape[:2] == small.shape[:2] and large.shape[2] == 2 * new
@@ -74,7 +74,7 @@ def test_grown_computes_the_same(sizes, softmax):
         (BYTES, LSTMConfig(8, 5, n_layers=1), (8, 9)),  # as many as features
     ],
 )
-def test_other_kinds_grow_too(encoder, lstm, sizes):
+def test_other_kinds_of_models_grow_too(encoder, lstm, sizes):
     bilm = make(encoder, lstm)
     check_same(bilm, grow(bilm, replace(lstm, dim=sizes[0], projection_dim=sizes[1])))
 
@@ -95,7 +95,7 @@ def test_adaptive_softmax_keeps_its_inputs():
         ({"dim": 9, "cell_clip": 3.0}, "nothing but dim and projection_dim"),
     ],
 )
-def test_what_cannot_grow(changes, expected):
+def test_impossible_growth_is_refused(changes, expected):
     bilm = make()
     with pytest.raises(ValueError, match=expected):
         grow(bilm, replace(bilm.config.lstm, **changes))
@@ -125,7 +125,7 @@ def test_every_new_unit_learns(tmp_path):
             assert (layer.weight != 0).all() and (layer.projection != 0).all()
 
 
-def test_sizes_of_the_source_hold_unless_told(tmp_path):
+def test_sizes_of_the_source_are_the_default(tmp_path):
     config = write_config(tmp_path / "config.cfg", write_text(tmp_path / "text.txt"))
     train(config, tmp_path / "small", training__max_steps=1)
     source = str(tmp_path / "small" / "model-last")

@@ -1,4 +1,4 @@
-"""A step of training against autograd, and optimizers against torch's."""
+"""A training step against autograd on the reference path."""
 
 import pytest
 import torch
@@ -14,8 +14,8 @@ KINDS = ["full", "sampled", "adaptive"]
 
 
 def plain_losses(bilm, window, state, samples, dropout, monkeypatch):
-    """The summed loss of each direction by way of the reference path, and how many
-    values of h and of c were clipped."""
+    """Compute the summed loss of each direction with ProjectedLSTM.step, and count the
+    clipped values of h and of c."""
     vectors = bilm.encoder(*window.ids)
     losses, n_clipped = [], [0, 0]
     for d, layers in enumerate(bilm.directions):
@@ -91,7 +91,9 @@ def test_gradients_are_those_of_autograd(monkeypatch, kind, forget, rate):
         {"proj_clip": None, "cell_clip": None},
         {"encoder": WordsConfig(dim=4)},
         {"encoder": WordsConfig(dim=4, trainable=False)},
-        {"encoder": WordsConfig(dim=5, trainable=False)},  # nothing to learn there
+        {
+            "encoder": WordsConfig(dim=5, trainable=False)
+        },  # the encoder has no trainable weights
     ],
 )
 def test_gradients_of_other_sizes(monkeypatch, sizes):
@@ -99,7 +101,7 @@ def test_gradients_of_other_sizes(monkeypatch, sizes):
     check_gradients(bilm, make_window(bilm), monkeypatch)
 
 
-def test_scale_of_the_loss_changes_nothing(monkeypatch):
+def test_loss_scale_does_not_change_the_gradients(monkeypatch):
     bilm = make_bilm()
     check_gradients(bilm, make_window(bilm), monkeypatch, loss_scale=1024.0)
 
@@ -125,14 +127,14 @@ def test_frozen_gives_the_gradients_of_the_softmax(kind):
 
 @pytest.mark.parametrize("kind", ["full", "sampled"])
 @pytest.mark.parametrize("dtype, scale", [(torch.bfloat16, 1), (torch.float16, 2**14)])
-def test_short_types_come_close(dtype, scale, kind):
+def test_shorter_dtypes_come_close(dtype, scale, kind):
     bilm = make_bilm(kind, dtype=torch.float32, scale=1.0)
     window = make_window(bilm, dtype=torch.float32)
     state = make_state(bilm)
     dropout = Dropout(0.0, 0, bilm.device)
     steps = []
     for settings in ({}, {"dtype": dtype, "loss_scale": scale}):
-        torch.manual_seed(0)  # for the words that are drawn
+        torch.manual_seed(0)  # for the words of the sampled softmax
         steps.append(train_step(bilm, window, state, dropout, **settings))
     exact, short = steps
     torch.testing.assert_close(short.losses, exact.losses, rtol=0.01, atol=0)
@@ -145,7 +147,7 @@ def test_short_types_come_close(dtype, scale, kind):
         assert (found - gradient).norm() < 0.05 * gradient.norm() + 1e-7, name
 
 
-def test_two_windows_are_one_of_twice_the_length():
+def test_two_windows_equal_one_of_twice_the_length():
     bilm = make_bilm()
     dropout = Dropout(0.0, 0, bilm.device)
     start = make_state(bilm)
@@ -170,11 +172,11 @@ def test_dropout_drops_its_share_and_keeps_the_mean():
     assert y.mean().item() == pytest.approx(1, abs=0.01)
 
 
-def test_directions_have_random_numbers_of_their_own():
+def test_each_direction_has_its_own_random_numbers():
     x = torch.ones(20, 20)
     first, second = Dropout(0.5, 5, x.device), Dropout(0.5, 5, x.device)
     forward, backward = first(x, 0), first(x, 1)
-    again = second(x, 1), second(x, 0)  # the other one comes first
+    again = second(x, 1), second(x, 0)  # in the other order
     assert torch.equal(forward, again[1]) and torch.equal(backward, again[0])
     assert not torch.equal(forward, backward)
     assert not torch.equal(first(x, 0), forward)
@@ -182,7 +184,7 @@ def test_directions_have_random_numbers_of_their_own():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_threads_change_nothing(kind, two_threads):
+def test_result_does_not_depend_on_the_thread_count(kind, two_threads):
     bilm = make_bilm(kind)
     runs = []
     for n_threads in (2, 2, 2, 1):
@@ -201,8 +203,8 @@ def test_threads_change_nothing(kind, two_threads):
         torch.testing.assert_close(runs[-1][name], tensor)
 
 
-def test_twice_the_same_bits(two_threads):
-    """Also where vectors of words get gradients from many places at once."""
+def test_the_same_step_gives_the_same_bits(two_threads):
+    """Also where the vector of a word gets gradients from many tokens."""
     bilm = make_bilm(dtype=torch.float32, projection_dim=512)
     window = make_window(bilm, n_steps=90, number=0, dtype=torch.float32)
     state = make_state(bilm)
