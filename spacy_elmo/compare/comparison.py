@@ -113,7 +113,9 @@ class Comparison:
                 f"Repeating trainings of other versions ({', '.join(sorted(changed))})"
             )
         if self.results:
-            self.say(f"{len(self.results)} of {len(self.runs)} runs are there already")
+            self.say(
+                f"{len(self.results)} of {len(self.runs)} runs are already trained"
+            )
 
     # Training
 

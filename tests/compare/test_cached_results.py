@@ -15,7 +15,7 @@ from spacy_elmo.compare import training_run
 from spacy_elmo.compare.sources import fingerprint_sources
 
 
-def test_goes_on_after_a_failed_run(data, fake_training, tmp_path):
+def test_comparison_continues_after_a_failed_run(data, fake_training, tmp_path):
     fake_training.failing.add("last-1-3")
     with pytest.raises(ValueError, match="no luck"):
         compare(data, tmp_path)
@@ -27,7 +27,7 @@ def test_goes_on_after_a_failed_run(data, fake_training, tmp_path):
     compare(data, tmp_path, lines=lines)
     rest = fake_training.take_trained()
     assert len(rest) == 12 - len(done) and not set(rest) & set(done)
-    assert f"{len(done)} of 12 runs are there already" in lines
+    assert f"{len(done)} of 12 runs are already trained" in lines
     compare(data, tmp_path)
     assert fake_training.take_trained() == []
 
@@ -36,20 +36,22 @@ def test_damaged_results_are_trained_again(data, fake_training, tmp_path):
     table = compare(data, tmp_path)
     fake_training.take_trained()
     names = ["both-1-3", "last-1-5", "baseline-1-3"]
-    for name, text in zip(names, ['{"key":', "[]", '{"key": "x"}']):
+    for name, text in zip(names, ['{"fingerprint":', "[]", '{"fingerprint": "x"}']):
         (tmp_path / "runs" / f"{name}.json").write_text(text)
     assert compare(data, tmp_path) == table
     assert sorted(fake_training.take_trained()) == sorted(names)
 
 
-def test_more_seeds_and_variants_are_added(data, fake_training, tmp_path):
+def test_only_new_seeds_and_variants_are_trained(data, fake_training, tmp_path):
     compare(data, tmp_path, {"variants": ["baseline"], "seeds": [3]})
     assert sorted(fake_training.take_trained()) == ["baseline-0.5-3", "baseline-1-3"]
     compare(data, tmp_path)
     assert len(fake_training.take_trained()) == 10
 
 
-def test_changes_are_noticed(data, fake_training, tmp_path):
+def test_runs_are_repeated_after_a_change_of_config_or_data(
+    data, fake_training, tmp_path
+):
     copied, output = tmp_path / "data", tmp_path / "output"
     shutil.copytree(data, copied)
     compare(data, output)
@@ -75,7 +77,7 @@ def test_changes_are_noticed(data, fake_training, tmp_path):
 
 
 @pytest.mark.slow
-def test_goes_on_after_it_was_killed(data, in_process, tmp_path):
+def test_comparison_continues_after_it_was_killed(data, in_process, tmp_path):
     args = [*make_command(data, tmp_path), "--variants", "baseline", "--seeds", "0,1,2"]
     process = subprocess.Popen([sys.executable, "-m", "spacy", "elmo", *map(str, args)])
     while process.poll() is None and not load_runs(tmp_path):
@@ -143,7 +145,7 @@ def test_another_version_of_a_sourced_pipeline_is_noticed(install):
     assert found[0] == found[1] != found[2]
 
 
-def test_names_of_other_things_are_not_sources(tmp_path, monkeypatch):
+def test_only_settings_that_name_sources_are_fingerprinted(tmp_path, monkeypatch):
     """A folder that is called like a value of the config does not count."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "en").mkdir()

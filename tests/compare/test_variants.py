@@ -10,12 +10,19 @@ from spacy_elmo.compare.config_pair import ConfigPair
 from spacy_elmo.compare.options import Options
 
 
-def test_variants(data):
-    pair = ConfigPair(
-        *PAIR, make_overrides(data, **{"paths.vectors": str(data / "bilm")})
-    )
-    options = Options(seeds=[4])
-    runs = Comparison(pair, options, Path("nowhere"), print).runs
+@pytest.fixture(scope="module")
+def pair(data):
+    """Configs with word vectors."""
+    given = {"paths.vectors": str(data / "bilm")}
+    return ConfigPair(*PAIR, make_overrides(data, **given))
+
+
+def plan(pair, **options):
+    return Comparison(pair, Options(**options), Path("nowhere"), print).runs
+
+
+def test_configs_of_all_variants(pair):
+    runs = plan(pair, seeds=[4])
     found = {run.variant.name: run.config.interpolate() for run in runs}
     settings = {
         name: tuple(config["elmo"][key] for key in ("where", "l2", "fixed"))
@@ -32,17 +39,6 @@ def test_variants(data):
         "both": ("both", 0.001, None),
     }
     assert list(found) == ["baseline", "vectors", *settings]
-    for names in (["baseline"], ["vectors", "baseline"]):
-        runs = Comparison(pair, Options(variants=names), Path("x"), print).runs
-        assert {run.variant.name for run in runs} == {"baseline", "vectors"}
-    for names, in_part in (
-        (["baseline", "both"], {"baseline", "both"}),
-        (["last", "both", "mix-0.001", "baseline"], {"baseline", "mix-0.001"}),
-        (["last", "output"], {"output"}),
-    ):
-        options = Options(variants=names, shares=[1, 0.1])
-        runs = Comparison(pair, options, Path("x"), print).runs
-        assert {run.variant.name for run in runs if run.share < 1} == in_part
     for name, config in found.items():
         has_vectors = name == "vectors"
         assert (config["initialize"]["vectors"] is not None) == has_vectors
@@ -51,9 +47,28 @@ def test_variants(data):
             assert embed["include_static_vectors"] == has_vectors
         assert config["training"]["seed"] == 4
         assert config["training"]["max_steps"] == 7
-        assert "mix-1" not in name or config["components"]["ner"]["model"]["tok2vec"][
-            "mix"
-        ]["l2"] == float(name[4:])
+    for name in ("mix-1", "mix-0.001"):
+        tok2vec = found[name]["components"]["ner"]["model"]["tok2vec"]
+        assert tok2vec["mix"]["l2"] == float(name.removeprefix("mix-"))
+
+
+@pytest.mark.parametrize("names", [["baseline"], ["vectors", "baseline"]])
+def test_vectors_that_are_given_add_their_variant(names, pair):
+    runs = plan(pair, variants=names)
+    assert {run.variant.name for run in runs} == {"baseline", "vectors"}
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["baseline", "both"], {"baseline", "both"}),
+        (["last", "both", "mix-0.001", "baseline"], {"baseline", "mix-0.001"}),
+        (["last", "output"], {"output"}),
+    ],
+)
+def test_variants_with_less_data_by_default(names, expected, pair):
+    runs = plan(pair, variants=names, shares=[1, 0.1])
+    assert {run.variant.name for run in runs if run.share < 1} == expected
 
 
 @pytest.mark.parametrize("task", ["ner", "parsing", "tagging", "textcat", "spancat"])
@@ -66,7 +81,7 @@ def test_whole_cnn_is_the_baselines(task, data):
             if not k.startswith("components.")
         },
     )
-    runs = Comparison(pair, Options(seeds=[0]), Path("x"), print).runs
+    runs = plan(pair, seeds=[0])
     found = {run.variant.name: find_cnns(run.config["components"]) for run in runs}
     (theirs,) = found["baseline"]
     for name in found.keys() & {"output", "whole"}:
