@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ..results import ConfigRow, EvaluationRow, Form, StepRow, as_json
 from .perplexity import Perplexity
 from .pretrain_config import PretrainConfig
 from .trainer import Progress, StepReport
@@ -16,8 +17,7 @@ LOG_EVERY = 20  # steps
 
 
 class JsonLog:
-    """Logs to a file with one JSON object per line: {"type": "config" | "step" |
-    "evaluation", ...}.
+    """Logs to a file with one row per line, whose forms are in `results`.
 
     path (Path | None): The file; None to write nothing.
     """
@@ -44,42 +44,43 @@ class JsonLog:
                     pass  # the run was killed while it wrote this line
         self.path.write_text("".join(line + "\n" for line in kept), "utf8")
         if not step:
-            self._write({"type": "config", "step": 0, "config": config.to_dict()})
+            row = ConfigRow(type="config", step=0, config=config.to_dict())
+            self._write(row)
 
     def step(self, report: StepReport) -> None:
         progress = report.progress
         if progress.step % LOG_EVERY == 0 or progress.step == 1:
             self._write(
-                {
-                    "type": "step",
-                    "step": progress.step,
-                    "epoch": progress.epoch,
-                    "words": progress.n_words,
-                    "seconds": round(progress.seconds, 2),
-                    "forward_loss": report.forward,
-                    "backward_loss": report.backward,
-                    "gradient_norm": report.norm,
-                    "learn_rate": report.learn_rate,
-                    "words_per_second": round(report.words_per_second, 1),
-                }
+                StepRow(
+                    type="step",
+                    step=progress.step,
+                    epoch=progress.epoch,
+                    words=progress.n_words,
+                    seconds=round(progress.seconds, 2),
+                    forward_loss=report.forward,
+                    backward_loss=report.backward,
+                    gradient_norm=report.norm,
+                    learn_rate=report.learn_rate,
+                    words_per_second=round(report.words_per_second, 1),
+                )
             )
 
     def evaluation(self, progress: Progress, result: Perplexity) -> None:
         self._write(
-            {
-                "type": "evaluation",
-                "step": progress.step,
-                "epoch": progress.epoch,
-                "words": progress.n_words,
-                "seconds": round(progress.seconds, 2),
+            EvaluationRow(
+                type="evaluation",
+                step=progress.step,
+                epoch=progress.epoch,
+                words=progress.n_words,
+                seconds=round(progress.seconds, 2),
                 **result.as_dict(),
-            }
+            )
         )
 
-    def _write(self, entry: dict[str, Any]) -> None:
+    def _write(self, row: Form) -> None:
         if self.path is not None:
             with self.path.open("a", encoding="utf8") as file:
-                file.write(json.dumps(entry) + "\n")
+                file.write(json.dumps(as_json(row)) + "\n")
 
 
 class Console:

@@ -20,7 +20,7 @@ ALLOWED = {
     "pipeline": {"bilm", "layers", "text"},
     "embedding": {"bilm", "files", "fingerprints"},
     "gold": {"text"},
-    "pretrain": {"bilm", "files", "fingerprints", "text"},
+    "pretrain": {"bilm", "files", "fingerprints", "results", "text"},
     "analysis": {"bilm", "files", "fingerprints", "gold", "text"},
     "compare": {
         "about",
