@@ -1,8 +1,11 @@
-"""Split the READMEs into code blocks, prose, sections and tables."""
+"""Split the README and the pages of docs/ into code blocks, prose, sections and tables.
+
+Each page has a Korean version beside it: README.ko.md beside README.md."""
 
 import re
 import sys
 from collections import Counter
+from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,16 +15,40 @@ else:
     import tomli as tomllib
 
 ROOT = Path(__file__).parents[2]
-README, KOREAN = ROOT / "README.md", ROOT / "README.ko.md"
+README, DOCS = ROOT / "README.md", ROOT / "docs"
+# Pages for people who work on the code are in English only.
+ENGLISH_ONLY = {"architecture.md"}
+ENGLISH = [
+    README,
+    *(
+        path
+        for path in sorted(DOCS.glob("*.md"))
+        if not path.name.endswith(".ko.md") and path.name not in ENGLISH_ONLY
+    ),
+]
 FENCED = re.compile(r"^```(.*)\n((?:.*\n)*?)```$", re.M)
+NUMBER = re.compile(
+    r"(?<![A-Za-z\d])(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)*)( million\b|만)?"
+)
+UNITS = {" million": 10**6, "만": 10**4}
 
 
 class Block(NamedTuple):
-    """A code block and the number of the line on which it begins."""
+    """A code block, its page, and the number of the line on which it begins."""
 
+    page: Path
     language: str
     code: str
     line: int
+
+
+def find_korean(path):
+    """Return the Korean version of an English page."""
+    return path.with_name(f"{path.stem}.ko.md")
+
+
+def page_id(path):
+    return path.relative_to(ROOT).as_posix()
 
 
 def load_pyproject():
@@ -32,7 +59,7 @@ def read_blocks(path, *languages):
     """Return the code blocks of a page, or only those in the given languages."""
     text = path.read_text("utf8")
     blocks = [
-        Block(found[1], found[2], text.count("\n", 0, found.start()) + 1)
+        Block(path, found[1], found[2], text.count("\n", 0, found.start()) + 1)
         for found in FENCED.finditer(text)
     ]
     return [b for b in blocks if not languages or b.language in languages]
@@ -59,5 +86,10 @@ def read_rows(path):
 
 
 def count_numbers(text):
-    """Count each number in a text, except digits within names such as int8."""
-    return Counter(re.findall(r"(?<![A-Za-z\d])\d+(?:[.,]\d+)*", text))
+    """Count each number in a text, except digits within names such as int8. "67.5
+    million" and "6,750만" are the same number, "3" and "3.0" are not."""
+    counts = Counter()
+    for written, unit in NUMBER.findall(text):
+        digits = written.replace(",", "")
+        counts[str(int(Decimal(digits) * UNITS[unit])) if unit else digits] += 1
+    return counts

@@ -1,16 +1,21 @@
-"""Check that everything the pages name exists, and that both READMEs say the same."""
+"""Check that everything the pages name exists, and that the Korean pages say the same
+as the English ones."""
 
 import re
 
 import pytest
 import srsly
 from helpers.pages import (
-    KOREAN,
+    DOCS,
+    ENGLISH,
+    ENGLISH_ONLY,
     README,
     ROOT,
     count_numbers,
+    find_korean,
     is_installation,
     load_pyproject,
+    page_id,
     read_blocks,
     read_prose,
     read_rows,
@@ -22,22 +27,52 @@ from spacy_elmo.cli import app
 
 PAGES = [
     path
-    for pattern in ("*.md", "assets/*.md", "benchmarks/*.md", "docs/*.md")
-    for path in ROOT.glob(pattern)
+    for pattern in (
+        "*.md",
+        "assets/*.md",
+        "benchmarks/*.md",
+        "docs/*.md",
+        "spacy_elmo/bundled/*/*.md",
+    )
+    for path in sorted(ROOT.glob(pattern))
 ]
 PACKAGE = ROOT / "spacy_elmo"
-# Both READMEs must have equally many of these in each section: headings, list items,
-# table rows, questions.
+TRANSLATED = [*ENGLISH, *map(find_korean, ENGLISH)]
+# A Korean page must have as many of these as the English one in each section: headings,
+# list items, table rows, questions.
 PARTS = [r"^#+ ", r"^- ", r"^\|", r"^\*\*"]
+MAX_README_LINES = 150
 
-both = pytest.mark.parametrize("path", [README, KOREAN], ids=lambda path: path.name)
+each_page = pytest.mark.parametrize("page", PAGES, ids=page_id)
+each_translated = pytest.mark.parametrize("page", TRANSLATED, ids=page_id)
+each_english = pytest.mark.parametrize("page", ENGLISH, ids=page_id)
 
 
-# The two commands that install the package; running them here would take too long
+def in_both_languages(page):
+    pages = [page, find_korean(page)]
+    return pytest.mark.parametrize("page", pages, ids=page_id)
+
+
+# The README
+
+
+@in_both_languages(README)
+def test_readme_is_short(page):
+    assert len(page.read_text("utf8").splitlines()) <= MAX_README_LINES
+
+
+@in_both_languages(README)
+def test_readme_links_to_every_page(page):
+    linked = set(re.findall(r"\(docs/([\w.]+)\)", page.read_text("utf8")))
+    korean = page != README
+    pages = {(find_korean(x) if korean else x).name for x in ENGLISH if x != README}
+    assert linked == pages | ENGLISH_ONLY
 
 
 def test_first_command_runs_the_project_and_second_the_tests():
-    first, second = filter(is_installation, read_blocks(README, "bash"))
+    """The two commands that install the package; running them would take too long."""
+    install, first, second = filter(is_installation, read_blocks(README, "bash"))
+    assert install.code.strip() == "pip install -e ."
     assert first.code.strip().endswith("&& python -m spacy project run all .")
     assert "all" in srsly.read_yaml(ROOT / "project.yml")["workflows"]
     for path in (".ci/run", ".github/workflows/tests.yml"):
@@ -46,21 +81,18 @@ def test_first_command_runs_the_project_and_second_the_tests():
         assert second.code.strip() in commands
 
 
-@both
-def test_extras_exist(path):
+@in_both_languages(README)
+def test_readme_names_all_extras(page):
     extras = set(load_pyproject()["project"]["optional-dependencies"])
-    asked = re.findall(r"(?:\.|spacy-elmo)\[([\w,]+)\]", path.read_text("utf8"))
-    assert asked
-    assert {name for names in asked for name in names.split(",")} <= extras
-    *_, last = read_sections(path).values()
-    (listed,) = re.findall(r"(?:pip:|extra는) (.*?)\.[ \n]", last, re.S)
+    _, install, *_ = read_sections(page).values()
+    *_, listed = install.strip().split("\n\n")
     assert set(re.findall(r"`(\w+)`", listed)) == extras
 
 
-# Names of files, variables and commands
+# Names of files, extras, variables and commands
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+@each_page
 def test_links_and_configs_exist(page):
     prose = re.sub(r"`[^`\n]*`", "", read_prose(page))
     for link in re.findall(r"\[[^\]]*\]\(([^)]+)\)", prose):
@@ -70,14 +102,13 @@ def test_links_and_configs_exist(page):
         assert list((ROOT / "configs").glob(name)), name
 
 
-@both
-def test_files_exist(path):
-    prose = read_prose(path)
-    names = re.findall(r"`([a-z]\w+_[\w*]+\.cfg)`", prose)
-    assert names
-    for name in names:
+@each_translated
+def test_files_exist(page):
+    prose = read_prose(page)
+    for name in re.findall(r"`([a-z]\w+_[\w*]+\.cfg)`", prose):
         assert list((ROOT / "configs").glob(name)), name
-    for name in re.findall(r"`((?:spacy_elmo|assets|examples|benchmarks)/.*?)`", prose):
+    folders = "spacy_elmo|assets|examples|benchmarks|configs|docs"
+    for name in re.findall(rf"`((?:{folders})/.*?)`", prose):
         assert (ROOT / name).exists(), name
 
 
@@ -96,53 +127,95 @@ def test_architecture_has_a_line_for_each_folder():
     assert folders and folders <= named
 
 
-@both
-def test_project_has_the_variables_and_workflows_of_the_page(path):
+@each_page
+def test_extras_exist(page):
+    extras = set(load_pyproject()["project"]["optional-dependencies"])
+    asked = re.findall(r"(?:\.|spacy-elmo)\[([\w,]+)\]", page.read_text("utf8"))
+    assert {name for names in asked for name in names.split(",")} <= extras
+
+
+@each_page
+def test_project_has_the_variables_and_workflows_of_the_page(page):
     project = srsly.read_yaml(ROOT / "project.yml")
-    used = re.findall(r"--vars\.(\w+)", path.read_text("utf8"))
-    assert used and set(used) <= set(project["vars"])
-    workflows = set(project["workflows"])
-    rows = [re.fullmatch(r" `(\w+)` ", row[1]) for row in read_rows(path)]
+    text = page.read_text("utf8")
+    assert set(re.findall(r"--vars\.(\w+)", text)) <= set(project["vars"])
+    known = {*project["workflows"], *(x["name"] for x in project["commands"])}
+    assert set(re.findall(r"spacy project run ([\w-]+)", text)) <= known
+
+
+@in_both_languages(DOCS / "pretraining.md")
+def test_all_workflows_are_explained(page):
+    workflows = set(srsly.read_yaml(ROOT / "project.yml")["workflows"])
+    rows = [re.fullmatch(r" `(\w+)` ", row[1]) for row in read_rows(page)]
     assert workflows <= {row[1] for row in rows if row}
+    assert re.findall(r"--vars\.(\w+)", page.read_text("utf8"))
 
 
-@both
-def test_table_of_commands_is_complete(path):
+@in_both_languages(DOCS / "commands.md")
+def test_table_of_commands_is_complete(page):
     commands = get_command(app).commands
-    table = read_sections(path)[{README: "Commands", KOREAN: "명령"}[path]]
-    _, *rows = re.findall(r"^\| `(\w+) ?(.*?)` \|", table, re.M)  # under a header
+    rows = re.findall(r"^\| `(\w+) ?(.*?)` \|", read_prose(page), re.M)
     assert sorted(name for name, _ in rows) == sorted(commands)
     for name, arguments in rows:
         known = {option for param in commands[name].params for option in param.opts}
         assert set(re.findall(r"--[\w-]+(?![\w.-])", arguments)) <= known, name
 
 
-# The Korean README against the English one
+# The pages of docs
 
 
-def pairs():
-    ours, theirs = read_sections(README), read_sections(KOREAN)
+@pytest.mark.parametrize("page", ENGLISH[1:], ids=page_id)
+def test_page_begins_with_its_reader_and_a_link_to_the_korean_one(page):
+    title, reader, link, *_ = page.read_text("utf8").split("\n\n")
+    assert title.startswith("# ") and reader.startswith("This page is for people")
+    assert reader.endswith(".") and ". " not in reader  # one sentence
+    assert f"({find_korean(page).name})" in link
+
+
+# The Korean pages against the English ones
+
+
+def test_every_korean_page_belongs_to_an_english_one():
+    korean = {*ROOT.glob("*.ko.md"), *DOCS.glob("*.ko.md")}
+    assert korean == set(map(find_korean, ENGLISH))
+
+
+def pair_sections(page):
+    ours, theirs = read_sections(page), read_sections(find_korean(page))
     assert len(ours) == len(theirs)
     return zip(ours.values(), theirs.items())
 
 
-def test_korean_has_the_same_parts():
-    for mine, (title, theirs) in pairs():
+@each_english
+def test_korean_has_the_same_parts(page):
+    for mine, (title, theirs) in pair_sections(page):
         for part in PARTS:
             counts = [len(re.findall(part, text, re.M)) for text in (mine, theirs)]
             assert counts[0] == counts[1], f"{title}: {part}"
 
 
-def test_korean_names_the_same_code():
-    for mine, (title, theirs) in pairs():
+@each_english
+def test_korean_names_the_same_code(page):
+    for mine, (title, theirs) in pair_sections(page):
         codes = [set(re.findall(r"`([^`]+)`", text)) for text in (mine, theirs)]
         assert codes[0] == codes[1], title
 
 
-def test_korean_has_the_same_figures():
-    measured = read_sections(README)["Measured"], read_sections(KOREAN)["측정 결과"]
-    assert count_numbers(measured[0]) == count_numbers(measured[1])
-    ours, theirs = read_rows(README), read_rows(KOREAN)
+@each_english
+def test_korean_links_to_the_same_pages(page):
+    for mine, (title, theirs) in pair_sections(page):
+        links = [
+            sorted(re.findall(r"\]\(([^)]+)\)", text.replace(".ko.md", ".md")))
+            for text in (mine, theirs)
+        ]
+        assert links[0] == links[1], title
+
+
+@each_english
+def test_korean_has_the_same_numbers(page):
+    for mine, (title, theirs) in pair_sections(page):
+        assert count_numbers(mine) == count_numbers(theirs), title
+    ours, theirs = read_rows(page), read_rows(find_korean(page))
     assert [len(row) for row in ours] == [len(row) for row in theirs]
     for mine, korean in zip(ours, theirs):
         assert list(map(count_numbers, mine)) == list(map(count_numbers, korean)), (

@@ -1,4 +1,4 @@
-"""Run every code block of the README."""
+"""Run every code block of the README and of the pages in docs/."""
 
 import ast
 import os
@@ -12,7 +12,14 @@ import numpy as np
 import pytest
 import spacy
 import srsly
-from helpers.pages import KOREAN, README, ROOT, is_installation, read_blocks
+from helpers.pages import (
+    ENGLISH,
+    ROOT,
+    find_korean,
+    is_installation,
+    page_id,
+    read_blocks,
+)
 from helpers.pretraining import CONFIG
 from helpers.tasks import make_examples, mixes_of
 from spacy.util import load_model_from_config
@@ -23,30 +30,43 @@ from spacy_elmo.bilm.formats.sources import save_bilm
 from spacy_elmo.pretrain.pretrain_config import load_config
 from spacy_elmo.pretrain.pretraining import pretrain
 
-COMMANDS = [b for b in read_blocks(README, "bash") if not is_installation(b)]
+COMMANDS = [
+    block
+    for page in ENGLISH
+    for block in read_blocks(page, "bash")
+    if not is_installation(block)
+]
 # By the beginning of a command line: options that make it short (if an option is given
-# twice, the last one counts), and a file that it must write.
+# twice, the last one counts).
 QUICK_OPTIONS = {
     "python -m spacy project run pretrain": "--vars.minutes 0.01",
     "python -m spacy project run train": "--vars.max_steps 2 --vars.ner_steps 2"
     " --vars.eval_frequency 2",
     "python -m spacy elmo pretrain": "--training.max_steps 2",
+    "python -m spacy elmo compare": "--training.max_steps 2"
+    " --training.eval_frequency 2",
     "python -m spacy train": "--training.max_steps 2 --training.eval_frequency 2",
     "torchrun": "--training.max_steps 2",
 }
+# The file or folder that it must write, in OUTPUT if it has the option --output.
 WRITTEN = {
     "python -m spacy project run pretrain": "training/ko/bilm/model-best",
     "python -m spacy project run train": "training/ko/recogniser/model-best",
-    "python -m spacy elmo pretrain": "training/my_bilm/model-best",
-    "python -m spacy train": "training/parser/model-best",
-    "torchrun": "training/two/model-best",
+    "python -m spacy elmo pretrain": "OUTPUT/model-best",
+    "python -m spacy train": "OUTPUT/model-best",
+    "torchrun": "OUTPUT/model-best",
+    "python -m spacy elmo compare": "OUTPUT/compare.json",
+    "python -m spacy elmo evaluate": "OUTPUT",
+    "python -m spacy elmo probe": "OUTPUT",
+    "python -m spacy elmo neighbors": "OUTPUT",
+    "python -m spacy elmo senses": "OUTPUT",
     "python -m spacy elmo prepare": "corpus/en/treebank/train.spacy",
-    "python -m spacy elmo probe": "results/probe.json",
-    "python -m spacy elmo neighbors": "results/neighbors.json",
-    "python -m spacy elmo senses": "results/senses.json",
     "python -m spacy elmo report": "results/report.html",
+    "python -m spacy elmo embed": "results/vectors.hdf5",
 }
-# The README shows only the sections about ELMo; a pipeline needs these too.
+# Commands that only print.
+PRINTED = {"python -m spacy evaluate": "TAG", "python -m spacy elmo info": "gamma"}
+# A page shows only the sections about ELMo; a pipeline needs these too.
 REST_OF_CONFIG = """
 [paths]
 bilm = "training/en/bilm/model-best"
@@ -66,15 +86,20 @@ factory = "tagger"
 """
 
 
-def each(blocks):
-    return pytest.mark.parametrize("block", blocks, ids=lambda b: f"line-{b.line}")
+def name_block(block):
+    return f"{page_id(block.page)}-line-{block.line}"
+
+
+def each_block(language):
+    blocks = [block for page in ENGLISH for block in read_blocks(page, language)]
+    return pytest.mark.parametrize("block", blocks, ids=name_block)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Make a folder like a clone in use: with texts, a biLM, published weights, and a
-    pipeline with vectors, at the paths that the README names."""
-    folder = tmp_path_factory.mktemp("readme")
+    pipeline with vectors, at the paths that the pages name."""
+    folder = tmp_path_factory.mktemp("clone")
     for name in ("configs", "assets"):
         shutil.copytree(ROOT / name, folder / name)
     shutil.copy(ROOT / "project.yml", folder)
@@ -98,12 +123,14 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.slow
-@each(read_blocks(README, "python"))
-def test_python(block, folder, monkeypatch):
-    """Run a block, and check the shapes that its comments promise."""
+@each_block("python")
+def test_python(block, folder, monkeypatch, capsys):
+    """Run a block, and check the shapes that its comments promise and the output that
+    the page shows below it."""
     monkeypatch.chdir(folder)
     names = {}
-    exec(compile(block.code, "README.md", "exec"), names)
+    exec(compile(block.code, block.page.name, "exec"), names)
+    assert capsys.readouterr().out == find_output(block)
     lines = block.code.split("\n")
     for statement in ast.parse(block.code).body:
         line = lines[statement.end_lineno - 1]
@@ -112,6 +139,13 @@ def test_python(block, folder, monkeypatch):
             value = eval(ast.unparse(statement), names)
             found = value if isinstance(value, tuple) else value.shape
             assert found == eval(promised[1], shape_names(names)), line
+
+
+def find_output(block):
+    """Return the output that a page shows directly below a block, or ""."""
+    blocks = read_blocks(block.page)
+    following = blocks[blocks.index(block) + 1 :]
+    return following[0].code if following and following[0].language == "text" else ""
 
 
 def shape_names(names):
@@ -124,36 +158,53 @@ def shape_names(names):
 
 
 @pytest.mark.slow
-@each(COMMANDS)
-def test_commands(block, folder):
-    for line in block.code.splitlines():
-        assert not re.search(r"[|&;<>$]", line)  # works without a shell
-        added = [
-            short for begin, short in QUICK_OPTIONS.items() if line.startswith(begin)
-        ]
-        program, *args = shlex.split(" ".join([line, *added]))
-        start = {"python": [], "torchrun": ["-m", "torch.distributed.run"]}[program]
-        done = subprocess.run(
-            [sys.executable, *start, *args],
-            cwd=folder,
-            env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONIOENCODING": "utf8"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf8",
-        )
-        assert done.returncode == 0, f"{line}\n{done.stdout}"
-        for begin, path in WRITTEN.items():
-            assert not line.startswith(begin) or (folder / path).exists(), line
+@pytest.mark.parametrize(
+    "page", list(dict.fromkeys(block.page for block in COMMANDS)), ids=page_id
+)
+def test_commands(page, folder):
+    """Run all commands of a page, in order: a page needs no commands of another one."""
+    (folder / "results").mkdir(exist_ok=True)
+    shutil.rmtree(folder / "corpus", ignore_errors=True)
+    for block in COMMANDS:
+        for line in block.code.splitlines() if block.page == page else ():
+            run_command(line, folder)
 
 
-@pytest.mark.parametrize("begin", sorted({*QUICK_OPTIONS, *WRITTEN}))
-def test_every_table_entry_belongs_to_a_command_of_the_readme(begin):
+def run_command(line, folder):
+    assert not re.search(r"[|&;<>$]", line)  # works without a shell
+    program, *args = shlex.split(" ".join([line, *look_up(QUICK_OPTIONS, line)]))
+    start = {"python": [], "torchrun": ["-m", "torch.distributed.run"]}[program]
+    output = args[args.index("--output") + 1] if "--output" in args else ""
+    expected = [
+        folder / name.replace("OUTPUT", output) for name in look_up(WRITTEN, line)
+    ]
+    done = subprocess.run(
+        [sys.executable, *start, *args],
+        cwd=folder,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONIOENCODING": "utf8"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf8",
+    )
+    assert done.returncode == 0, f"{line}\n{done.stdout}"
+    printed = look_up(PRINTED, line)
+    assert expected or printed, f"add what this command does: {line}"
+    assert all(path.exists() for path in expected), line
+    assert all(text in done.stdout for text in printed), f"{line}\n{done.stdout}"
+
+
+def look_up(table, line):
+    return [value for begin, value in table.items() if line.startswith(f"{begin} ")]
+
+
+@pytest.mark.parametrize("begin", sorted({*QUICK_OPTIONS, *WRITTEN, *PRINTED}))
+def test_every_table_entry_belongs_to_a_command_of_a_page(begin):
     lines = [line for block in COMMANDS for line in block.code.splitlines()]
-    assert any(line.startswith(begin) for line in lines)
+    assert any(line.startswith(f"{begin} ") for line in lines)
 
 
 @pytest.mark.slow
-@each(read_blocks(README, "ini"))
+@each_block("ini")
 def test_config(block, folder, monkeypatch):
     monkeypatch.chdir(folder)
     config = Config().from_str(REST_OF_CONFIG + block.code)
@@ -163,17 +214,28 @@ def test_config(block, folder, monkeypatch):
     assert len(mixes_of(nlp, "tagger")) == 1
 
 
-@pytest.mark.parametrize("path", [README, KOREAN], ids=lambda path: path.name)
-def test_every_block_has_a_known_language(path):
-    blocks = read_blocks(path)
-    assert {block.language for block in blocks} == {"bash", "python", "ini"}
-    text = path.read_text("utf8")
-    assert 2 * len(blocks) == sum("```" in line for line in text.split("\n"))
+def test_blocks_in_all_languages_are_found():
+    blocks = [block for page in ENGLISH for block in read_blocks(page)]
+    assert {block.language for block in blocks} == {"bash", "python", "ini", "text"}
 
 
-def test_korean_code_is_the_same():
+@pytest.mark.parametrize("page", ENGLISH, ids=page_id)
+def test_every_block_is_run(page):
+    """Check that no block is overlooked by its form, in another language or, if it is
+    output, anywhere but below Python."""
+    blocks = read_blocks(page)
+    assert {b.language for b in blocks} <= {"bash", "python", "ini", "text"}
+    for before, block in zip([None, *blocks], blocks):
+        assert block.language != "text" or before.language == "python"
+    for path in (page, find_korean(page)):
+        lines = path.read_text("utf8").split("\n")
+        assert 2 * len(blocks) == sum("```" in line for line in lines)
+
+
+@pytest.mark.parametrize("page", ENGLISH, ids=page_id)
+def test_korean_code_is_the_same(page):
     ours, theirs = (
         [(block.language, re.sub(r" *#.*", "", block.code)) for block in blocks]
-        for blocks in map(read_blocks, (README, KOREAN))
+        for blocks in map(read_blocks, (page, find_korean(page)))
     )
     assert ours == theirs

@@ -65,7 +65,11 @@ def test_model_card_names_data_and_licence(folder):
 
 def test_all_pages_give_the_perplexity(folder):
     perplexity = load_bilm(folder).config.training["perplexity"]["mean"]
-    pages = ["README.md", "README.ko.md", "benchmarks/RESULTS.md"]
+    pages = [
+        "docs/performance.md",
+        "docs/performance.ko.md",
+        "benchmarks/RESULTS.md",
+    ]
     for page in (folder / "README.md", *(ROOT / page for page in pages)):
         assert f"{perplexity:.1f}" in page.read_text(encoding="utf-8"), page
 
