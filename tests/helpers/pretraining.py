@@ -85,9 +85,18 @@ def run(*args: object, **options: object) -> subprocess.CompletedProcess:
     )
 
 
-def train(config_path, output, **overrides):
-    """RETURNS: What was said, and the log."""
+def run_training(config_path, output, *, resume=False, **overrides):
+    """Pretrain in this process, and return the lines that were said.
+
+    overrides: Settings by their names, with "__" instead of each dot.
+    """
     named = {key.replace("__", "."): value for key, value in overrides.items()}
     said = []
-    pretrain(load_config(config_path, named), output, say=said.append)
-    return "\n".join(said), load_log(output / "log.jsonl")
+    pretrain(load_config(config_path, named), output, resume=resume, say=said.append)
+    return "\n".join(said)
+
+
+def train(config_path, output, **overrides):
+    """Pretrain in this process, and return the lines that were said and the log."""
+    said = run_training(config_path, output, **overrides)
+    return said, load_log(output / "log.jsonl")
