@@ -70,6 +70,8 @@ def compare_cli(
     setting of the configs can be changed by an option such as --paths.train
     train.spacy, which applies to both. The results are OUTPUT/compare.json and
     OUTPUT/compare.md. If the command was interrupted, run it again to continue.
+    Trainings are repeated only if their config, data, biLM or installed vectors have
+    changed, or the version of spaCy or Thinc or, with ELMo, of spacy-elmo or torch.
     """
     from spacy.cli._util import parse_config_overrides
 

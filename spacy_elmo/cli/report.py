@@ -23,7 +23,7 @@ def report_cli(
 
     It shows whatever the other commands have written there: logs of pretraining,
     perplexities, probes, comparisons, senses and neighbours. The page is a single file
-    and needs no network connection.
+    and needs no network connection. Files that cannot be shown are named.
     """
     from ..report import write_report
 

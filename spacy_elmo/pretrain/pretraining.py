@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 
 from ..files import restore_folder
+from ..results import LOG_NAME
 from ..text.problems import say_problems
 from ..text.text_files import find_files
 from ..text.tokenizers import Tokenization
@@ -53,7 +54,7 @@ def pretrain(
     bilm = bilm.to(device)
     say(describe_vocab(corpus, bilm.vocab or []))
     torch.manual_seed(config.training.seed + 1 + ranks.rank)
-    log = JsonLog(output / "log.jsonl" if ranks.first else None)
+    log = JsonLog(output / LOG_NAME if ranks.first else None)
     shown: Console | SpacyLogger = Console(say)
     if config.logger and ranks.first:
         shown = SpacyLogger(config)
