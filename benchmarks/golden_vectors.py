@@ -1,8 +1,8 @@
 """Compute the expected vectors of the golden models in tests/fixtures/.
 
-A golden model is a tiny model of our own, with vectors that other programs computed
-from it. tests/bilm/test_golden.py compares ours with them, so that every clone can
-check parity without those programs.
+A golden model is a tiny model made by this script, with vectors that other programs
+computed from it. tests/bilm/test_golden.py compares ours with them, so that every
+clone can check parity without those programs.
 
 | folder of tests/fixtures | model | programs |
 |---|---|---|
@@ -18,7 +18,7 @@ float32 of shape (n_layers + 1, n_tokens, width). They are stored twice:
 * `stateful/BATCH/ROW`: the batches followed each other, so that every row started from
   the states in which the same row of the batches before it had ended.
 
-AllenNLP and simple_elmo need virtual environments of their own: see "Environments of
+AllenNLP and simple_elmo need separate virtual environments: see "Environments of
 the peers" in benchmarks/README.md. elmoformanylangs is part of the extra "dev". From
 the root of the checkout, in an environment with the extra "dev":
 
@@ -48,7 +48,6 @@ BILM, MANYLANGS = FIXTURES / "bilm", FIXTURES / "manylangs"
 TEXT = ROOT / "assets" / "text" / "en.txt"
 
 Batch = list[list[str]]
-EmbedBatch = Callable[[Batch], list[np.ndarray]]
 
 # Clips that are reached, two highway layers and filters of several widths: the vectors
 # depend on every part of the model.
@@ -114,8 +113,8 @@ def main() -> None:
         if python is None:
             print(f"{program}: vectors left as they are, no interpreter given")
         else:
-            write_vectors(BILM, program, PeerProgram(program, python).start)
-    write_vectors(MANYLANGS, "elmoformanylangs", start_manylangs)
+            write_vectors(BILM, program, PeerProgram(program, python).embed_batches)
+    write_vectors(MANYLANGS, "elmoformanylangs", embed_manylangs_batches)
 
 
 def make_bilm() -> None:
@@ -156,7 +155,7 @@ class PeerProgram:
         self.name = name
         self.python = python
 
-    def start(self, batches: list[Batch]) -> Iterator[list[np.ndarray]]:
+    def embed_batches(self, batches: list[Batch]) -> Iterator[list[np.ndarray]]:
         """Load the model in a new process and yield the vectors of each batch."""
         with tempfile.TemporaryDirectory() as folder:
             text, arrays = Path(folder, "sentences.json"), Path(folder, "arrays.npz")
@@ -180,7 +179,7 @@ class PeerProgram:
                         yield [saved[f"arr_{row}"] for row in range(len(batch))]
 
 
-def start_manylangs(batches: list[Batch]) -> Iterator[list[np.ndarray]]:
+def embed_manylangs_batches(batches: list[Batch]) -> Iterator[list[np.ndarray]]:
     """Load the model in elmoformanylangs and yield the vectors of each batch.
 
     The program sorts each batch from the longest sentence to the shortest; the batches
@@ -199,17 +198,18 @@ def start_manylangs(batches: list[Batch]) -> Iterator[list[np.ndarray]]:
 def write_vectors(
     folder: Path,
     program: str,
-    start: Callable[[list[Batch]], Iterator[list[np.ndarray]]],
+    embed_batches: Callable[[list[Batch]], Iterator[list[np.ndarray]]],
 ) -> None:
     """Let a program compute the vectors of a folder's sentences and store them.
 
-    start (Callable): Loads the program's model and yields the vectors of each batch.
+    embed_batches (Callable): Loads the program's model anew and yields the vectors of
+        each batch.
     """
     batches: list[Batch] = json.loads((folder / "sentences.json").read_text("utf8"))
     places = [(n, row) for n, batch in enumerate(batches) for row in range(len(batch))]
     together = [sentence for batch in batches for sentence in batch]
-    (stateless,) = start([together])
-    stateful = [vectors for batch in start(batches) for vectors in batch]
+    (stateless,) = embed_batches([together])
+    stateful = [vectors for batch in embed_batches(batches) for vectors in batch]
     arrays = {}
     for place, one, other in zip(places, stateless, stateful, strict=True):
         name = "{}/{}".format(*place)

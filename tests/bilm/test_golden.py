@@ -1,5 +1,5 @@
-"""Vectors of tiny models of our own, as other programs computed them from the same
-weights. benchmarks/golden_vectors.py made the files and says what they hold."""
+"""Compare the vectors of tiny models with those that other programs computed from the
+same weights. benchmarks/golden_vectors.py made the files and describes them."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ TOLERANCE = 5e-6
 
 @pytest.fixture(params=PROGRAMS, ids=lambda names: names[1])
 def golden(request):
-    """The folder of a model, its batches of sentences and a program's vectors."""
+    """Return a model's folder, its batches of sentences and a program's vectors."""
     name, program = request.param
     folder = FIXTURES / name
     batches = json.loads((folder / "sentences.json").read_text("utf8"))
@@ -55,7 +55,7 @@ def test_vectors_stay_the_same_in_the_native_format(golden, stateful, tmp_path):
 
 
 def test_golden_vectors_depend_on_clips_and_on_carried_states(golden):
-    """Else the comparisons above would miss errors in them."""
+    """Without this, the comparisons above could miss errors in clips and states."""
     folder, batches, expected = golden
     n_sentences = sum(map(len, batches))
     assert len(expected) == 2 * n_sentences
