@@ -14,7 +14,7 @@ from .devices import to_device
 from .encoders import Lexicon, make_encoder
 from .engines.embedder import EmbedderSlot
 from .layers import ProjectedLSTM
-from .sentences import check_sentences
+from .sentence_checks import check_sentences
 from .softmax import make_softmax
 from .stack import run_stack
 from .state import LayerState, State

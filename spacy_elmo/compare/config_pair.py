@@ -12,7 +12,7 @@ from thinc.api import Config, ConfigValidationError
 from ..fingerprints import fingerprint_path
 from ..layers.elmo_model import get_shim
 from ..pipeline.component import Elmo
-from .sources import fingerprint_sources
+from .source_fingerprints import fingerprint_sources
 from .variants import SETTINGS, copy_cnn_sizes
 
 # Settings of [training] that change no score.

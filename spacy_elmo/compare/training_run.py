@@ -23,7 +23,7 @@ from thinc.api import Config
 from ..about import __version__
 from ..fingerprints import fingerprint_data
 from .config_pair import IRRELEVANT, ConfigPair
-from .sources import get_versions
+from .source_fingerprints import get_versions
 from .variants import VECTORS, Variant
 
 CACHE = ("cache_layers", "cache_memory_mb", "cache_folder")

@@ -12,7 +12,7 @@ from spacy.tokens import DocBin
 from thinc.api import Config
 
 from spacy_elmo.compare import training_run
-from spacy_elmo.compare.sources import fingerprint_sources
+from spacy_elmo.compare.source_fingerprints import fingerprint_sources
 
 
 def test_comparison_continues_after_a_failed_run(data, fake_training, tmp_path):

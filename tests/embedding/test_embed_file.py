@@ -37,7 +37,7 @@ def small_parts(monkeypatch):
 
 
 def read(path):
-    """RETURNS: The layers of all sentences, in order."""
+    """Read the layers of all sentences, in order."""
     if path.suffix == ".parquet":
         return read_parquet(path)[1]
     with h5py.File(path) as file:
@@ -46,7 +46,7 @@ def read(path):
 
 
 def read_parquet(path):
-    """RETURNS: Words and layers of all sentences."""
+    """Read the words and layers of all sentences."""
     words, layers = {}, {}
     for row in parquet.read_table(path).to_pylist():
         assert row["token"] == len(words.setdefault(row["sentence"], []))
@@ -98,7 +98,7 @@ def interrupt(bilm, path, monkeypatch, *, after, sentences=SENTENCES):
 
 
 def watched(bilm, monkeypatch):
-    """RETURNS: A list that gets what is embedded."""
+    """Return a list to which each call of embed adds its sentences."""
     real, seen = bilm.embed, []
 
     def embed(part):

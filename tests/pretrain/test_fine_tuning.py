@@ -43,7 +43,7 @@ def without_softmax(source, folder, format="native"):
 
 
 def start(config_path, tmp_path, source=None, **overrides):
-    """RETURNS: The biLM before training starts, and whether its softmax is new."""
+    """Return the biLM before training starts, and whether its softmax is new."""
     named = {key.replace("__", "."): value for key, value in overrides.items()}
     if source is not None:
         named["paths.initialize_from"] = str(source)

@@ -17,7 +17,7 @@ JSON = b'{"text": "good one"}\n'
 
 
 def told(corpus):
-    """RETURNS: What a person is told of the text."""
+    """Return the message about the text that a user sees."""
     said = []
     say_problems(corpus.problems, said.append)
     return "\n".join(said)
