@@ -19,7 +19,7 @@ def error_of(*args):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--seeds", "a"], "--seeds is 'a'"),
+        (["--seeds", "a"], "found --seeds 'a'; expected numbers"),
         (["--seeds", "1,1"], "expected different numbers"),
         (["--shares", "2"], "a share is 2; expected more than 0"),
         (["--shares", "0"], "a share is 0; expected more than 0"),
