@@ -131,7 +131,17 @@ def update(nlp, optimizer, n_steps=1, name="Ann", drop=0.1):
 
 
 @pytest.mark.parametrize("frozen", [True, False])
-@pytest.mark.parametrize("kind", TOK2VECS)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "both",
+        *(
+            pytest.param(kind, marks=pytest.mark.slow)
+            for kind in TOK2VECS
+            if kind != "both"
+        ),
+    ],
+)
 def test_all_components_train_and_predict(device, bilm, kind, frozen):
     configs = [elmo(bilm=bilm, frozen=frozen), *downstream(TOK2VECS[kind])]
     nlp = make_nlp(configs)
