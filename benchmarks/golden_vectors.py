@@ -18,9 +18,9 @@ float32 of shape (n_layers + 1, n_tokens, width). They are stored twice:
 * `stateful/BATCH/ROW`: the batches followed each other, so that every row started from
   the states in which the same row of the batches before it had ended.
 
-AllenNLP and simple_elmo need separate virtual environments: see "Environments of
-the peers" in benchmarks/README.md. elmoformanylangs is part of the extra "dev". From
-the root of the checkout, in an environment with the extra "dev":
+AllenNLP and simple_elmo need separate virtual environments: see "Environments for
+the other programs" in benchmarks/README.md. elmoformanylangs is part of the extra
+"dev". From the root of the checkout, in an environment with the extra "dev":
 
     python benchmarks/golden_vectors.py --allennlp-python allennlp-env/bin/python \\
         --tensorflow-python tensorflow-env/bin/python
