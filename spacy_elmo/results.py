@@ -11,7 +11,7 @@
 | runs/NAME.json, beside compare.json | compare | `RunResult` |
 | speed.json, beside compare.json | compare | `Speeds` |
 
-All forms stand in one file, although it is long, so that there is one place to look.
+It is long because all forms stand in one place.
 """
 
 import re

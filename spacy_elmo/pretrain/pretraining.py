@@ -20,7 +20,8 @@ from .pretrain_config import PretrainConfig, Texts
 from .progress import Console, JsonLog
 from .ranks import Ranks
 from .spacy_logger import SpacyLogger, find_logger
-from .trainer import Progress, StepReport, Trainer
+from .trainer import Trainer
+from .training_progress import Progress, StepReport
 from .vocab import load_given_words, softmax_numbers
 
 

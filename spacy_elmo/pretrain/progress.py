@@ -11,7 +11,7 @@ from typing import Any
 from ..results import ConfigRow, EvaluationRow, Form, StepRow, as_json
 from .perplexity import Perplexity
 from .pretrain_config import PretrainConfig
-from .trainer import Progress, StepReport
+from .training_progress import Progress, StepReport
 
 LOG_EVERY = 20  # steps
 

@@ -9,7 +9,7 @@ from spacy import registry
 
 from .perplexity import Perplexity
 from .pretrain_config import PretrainConfig
-from .trainer import Progress, StepReport
+from .training_progress import Progress, StepReport
 
 
 def find_logger(config: PretrainConfig) -> Callable[..., Any]:

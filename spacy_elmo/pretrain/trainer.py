@@ -5,7 +5,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,51 +27,9 @@ from .perplexity import Perplexity, evaluate
 from .pretrain_config import PretrainConfig
 from .ranks import Ranks
 from .schedule import schedule
+from .training_progress import Progress, StepReport
 from .vocab import softmax_numbers
 from .windows import Epochs, WindowEncoder
-
-
-@dataclass
-class Progress:
-    """How far training has come.
-
-    step (int): Updates of the weights so far.
-    epoch (int): The epoch of the next window.
-    window (int): The number of the next window in its epoch.
-    n_words (int): Words trained on so far.
-    seconds (float): Time spent on training, evaluations and checkpoints.
-    best (float): The best perplexity so far.
-    since_best (int): Evaluations since the best one.
-    """
-
-    step: int = 0
-    epoch: int = 0
-    window: int = 0
-    n_words: int = 0
-    seconds: float = 0.0
-    best: float = math.inf
-    since_best: int = 0
-
-
-@dataclass
-class StepReport:
-    """The results of a step.
-
-    progress (Progress): The progress after the step.
-    forward, backward (float): The loss of each direction: the mean of -ln p(word).
-    norm (float): The norm of all gradients before clipping.
-    learn_rate (float): The learning rate.
-    words_per_second (float): The speed.
-    share_done (float): The share of the nearest limit that is used up.
-    """
-
-    progress: Progress
-    forward: float
-    backward: float
-    norm: float
-    learn_rate: float
-    words_per_second: float
-    share_done: float
 
 
 class Trainer:
@@ -168,9 +126,8 @@ class Trainer:
             if saved != self.progress.step:
                 self.save()
             self.save_model("model-last")
-            if not len(
-                self.corpus.dev.tokens
-            ):  # without evaluations, the last one counts as best
+            if not len(self.corpus.dev.tokens):
+                # Without evaluations, the last model counts as the best.
                 self.save_model("model-best")
         finally:
             restore_signals()

@@ -13,13 +13,13 @@ from .charts.base import CONFIG, Spec
 from .formatting import guess_language
 from .load import Results
 from .page_parts import Figure, Group, Table
-from .sections.comparison import make_comparison_group
-from .sections.neighbors import make_neighbors_group
-from .sections.perplexity import make_perplexity_table
-from .sections.pretraining import make_pretraining_group
-from .sections.probe import make_probe_group
-from .sections.senses import make_senses_group
-from .sections.summary import make_summary
+from .sections.comparison_section import make_comparison_group
+from .sections.neighbors_section import make_neighbors_group
+from .sections.perplexity_section import make_perplexity_table
+from .sections.pretraining_section import make_pretraining_group
+from .sections.probe_section import make_probe_group
+from .sections.senses_section import make_senses_group
+from .sections.summary_section import make_summary
 
 STYLES = ("colors.css", "page.css", "results.css", "controls.css")
 

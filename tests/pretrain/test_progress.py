@@ -13,7 +13,7 @@ from spacy_elmo.pretrain.perplexity import Perplexity
 from spacy_elmo.pretrain.pretrain_config import load_config
 from spacy_elmo.pretrain.pretraining import pretrain
 from spacy_elmo.pretrain.progress import Console
-from spacy_elmo.pretrain.trainer import Progress, StepReport
+from spacy_elmo.pretrain.training_progress import Progress, StepReport
 
 REPORT = StepReport(
     Progress(step=1234, epoch=1, n_words=2_500_000, seconds=600.0),

@@ -14,8 +14,8 @@ from helpers.report_pages import (
     read_cells,
 )
 
-from spacy_elmo.report.sections.pretraining import MAX_POINTS, split_evenly
-from spacy_elmo.report.sections.senses import scale_points
+from spacy_elmo.report.sections.pretraining_section import MAX_POINTS, split_evenly
+from spacy_elmo.report.sections.senses_section import scale_points
 
 pytestmark = pytest.mark.usefixtures("no_vega")
 NINE = samples.perplexity(9)

@@ -5,6 +5,7 @@ words "long because". The lines of a function are counted after its signature an
 docstring, since commands declare and describe their options there."""
 
 import ast
+from collections import Counter
 
 import pytest
 from helpers.pages import ROOT
@@ -12,23 +13,6 @@ from helpers.pages import ROOT
 FOLDERS = ["spacy_elmo", "tests", "benchmarks", "examples"]
 FILES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
 PACKAGE = [path for path in FILES if path.is_relative_to(ROOT / "spacy_elmo")]
-NAMES = [path.relative_to(ROOT).as_posix() for path in FILES]
-# Break the rules below today. Nothing may be added here.
-TOO_LONG = [
-    "spacy_elmo/pretrain/trainer.py",
-    "spacy_elmo/results.py",
-    "tests/pretrain/test_corpus.py",
-    "tests/pretrain/test_pretrain.py",
-    "tests/pretrain/test_resume.py",
-]
-NAMED_TWICE = [  # in report/sections/ and elsewhere
-    "comparison.py",
-    "neighbors.py",
-    "perplexity.py",
-    "pretraining.py",
-    "probe.py",
-    "senses.py",
-]
 MAX_FILE, MAX_FUNCTION = 400, 60
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 DOCUMENTED = (*FUNCTIONS, ast.ClassDef, ast.Module)
@@ -59,16 +43,13 @@ def test_docstrings_begin_with_what_is_done():
     assert found == []
 
 
-def mark_unfinished(values, unfinished):
-    """Expect failures of files that break a rule today, so that others are noticed."""
-    mark = pytest.mark.xfail(reason="to be split or renamed", strict=False)
-    return [pytest.param(x, marks=mark) if x in unfinished else x for x in values]
-
-
-@pytest.mark.parametrize("name", mark_unfinished(NAMES, TOO_LONG))
-def test_long_file_says_why(name):
-    n_lines = len((ROOT / name).read_text("utf8").splitlines())
-    assert n_lines <= MAX_FILE or explains_its_length(parse(ROOT / name)[0])
+def test_long_files_say_why():
+    found = []
+    for path in FILES:
+        n_lines = len(path.read_text("utf8").splitlines())
+        if n_lines > MAX_FILE and not explains_its_length(parse(path)[0]):
+            found.append(f"{place(path, None)}: {n_lines} lines")
+    assert found == []
 
 
 def test_long_functions_say_why():
@@ -83,13 +64,10 @@ def test_long_functions_say_why():
     assert found == []
 
 
-UNIQUE = sorted({path.name for path in PACKAGE} - {"__init__.py"})
-
-
-@pytest.mark.parametrize("name", mark_unfinished(UNIQUE, NAMED_TWICE))
-def test_file_name_is_unique_in_the_package(name):
+def test_file_names_are_unique_in_the_package():
     """So that a name alone, in an error or a search, says which file is meant."""
-    assert len([path for path in PACKAGE if path.name == name]) == 1
+    counts = Counter(path.name for path in PACKAGE if path.name != "__init__.py")
+    assert [name for name, count in counts.items() if count > 1] == []
 
 
 @pytest.mark.parametrize("why", ["", "It is\n    long because it lists all cases."])

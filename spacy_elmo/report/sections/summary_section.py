@@ -7,8 +7,8 @@ from typing import NamedTuple
 from ...results import VariantResult, metric_label
 from ..formatting import format_percent, format_perplexity, layer_label
 from ..load import Results
-from .probe import find_baseline, find_best_layer
-from .senses import find_best_sense_layer, mean_accuracies
+from .probe_section import find_baseline, find_best_layer
+from .senses_section import find_best_sense_layer, mean_accuracies
 
 
 class KeyFigure(NamedTuple):

@@ -1,0 +1,47 @@
+"""Hold how far a training has come, and the results of a step."""
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass
+class Progress:
+    """How far training has come.
+
+    step (int): Updates of the weights so far.
+    epoch (int): The epoch of the next window.
+    window (int): The number of the next window in its epoch.
+    n_words (int): Words trained on so far.
+    seconds (float): Time spent on training, evaluations and checkpoints.
+    best (float): The best perplexity so far.
+    since_best (int): Evaluations since the best one.
+    """
+
+    step: int = 0
+    epoch: int = 0
+    window: int = 0
+    n_words: int = 0
+    seconds: float = 0.0
+    best: float = math.inf
+    since_best: int = 0
+
+
+@dataclass
+class StepReport:
+    """The results of a step.
+
+    progress (Progress): The progress after the step.
+    forward, backward (float): The loss of each direction: the mean of -ln p(word).
+    norm (float): The norm of all gradients before clipping.
+    learn_rate (float): The learning rate.
+    words_per_second (float): The speed.
+    share_done (float): The share of the nearest limit that is used up.
+    """
+
+    progress: Progress
+    forward: float
+    backward: float
+    norm: float
+    learn_rate: float
+    words_per_second: float
+    share_done: float
