@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -216,3 +218,16 @@ def check_precision(precision: str, device: str) -> None:
             f"training.precision is {precision} and the device, {device}, has no fast "
             "arithmetic for it; expected float32"
         )
+    if precision == "bfloat16" and device == "cpu" and not survives_bfloat16():
+        raise ValueError(
+            "training.precision is bfloat16 and this machine kills programs that use "
+            "its AMX unit, as some virtual machines do; set the environment variable "
+            "ONEDNN_MAX_CPU_ISA to AVX512_CORE_BF16, or use float32"
+        )
+
+
+def survives_bfloat16() -> bool:
+    """Try a product in bfloat16, in a process that may die of it."""
+    code = "import torch; x = torch.ones(64, 64, dtype=torch.bfloat16); x @ x"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True)
+    return done.returncode == 0

@@ -1,6 +1,9 @@
 """Pretrain from a config, and load the models that come out."""
 
 import math
+import os
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -78,6 +81,23 @@ def test_precision_that_the_device_has_not(monkeypatch, precision):
     check_precision("float32", "cpu")
     with pytest.raises(ValueError, match=f"training.precision is {precision} and"):
         check_precision(precision, "cpu")
+
+
+@pytest.mark.slow
+def test_bfloat16_never_kills_the_program():
+    """Some virtual machines announce AMX and kill programs that use it."""
+    code = """
+import torch
+from spacy_elmo.pretrain.pretraining import check_precision
+check_precision("bfloat16", "cpu")
+torch.ones(64, 64, dtype=torch.bfloat16) @ torch.ones(64, 64, dtype=torch.bfloat16)
+"""
+    environment = {k: v for k, v in os.environ.items() if k != "ONEDNN_MAX_CPU_ISA"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True
+    )
+    refused = "ValueError: training.precision is bfloat16 and" in done.stderr
+    assert done.returncode == (1 if refused else 0), done.stderr
 
 
 # The command
