@@ -201,12 +201,12 @@ def test_command_reads_tokenized_text(sentences, tmp_path):
     assert found["n_tokens"] == 6
 
 
-def test_broken_text_is_told(sentences, tmp_path):
+def test_problems_of_the_text_are_said(sentences, tmp_path):
     make_bilm("full", sentences).save(tmp_path / "bilm")
     (tmp_path / "a.txt").write_bytes(b"one\n\xff\xfe two\n")
     done = call("evaluate", tmp_path / "bilm", tmp_path / "a.txt", "--tokenized")
     assert done.exit_code == 0, done.output
-    assert "In the text: 1 lines of broken UTF-8" in text(done)
+    assert "Problems found in the text: 1 lines with invalid UTF-8" in text(done)
 
 
 def test_command_says_one_sentence(sentences, path, tmp_path):

@@ -127,7 +127,9 @@ def test_some_rows_are_those_of_the_whole():
 
 
 def test_too_little_text_says_how_much_is_needed():
-    with pytest.raises(ValueError, match="has 6 words and boundaries; .* = 8 or more"):
+    with pytest.raises(
+        ValueError, match="has 6 words and sentence boundaries; .* = 8 or more"
+    ):
         Epochs(
             Stream(np.array([0, 1, 2, 3, 0, 4]), np.array([0])),
             n_rows=2,
@@ -194,9 +196,9 @@ def test_ids_are_those_of_the_words(bilm, numbers, even):
     n_ids = len(np.unique(numbers.inputs)) + 1  # two kinds of boundaries
     if even:
         last = n_ids - (len(window.ids) - 1) * windows.GROUP
-        n_ids += -last % windows.EVEN
+        n_ids += -last % windows.MULTIPLE
         assert all(len(ids) == windows.GROUP for ids in window.ids[:-1])
-        assert len(window.ids[-1]) % windows.EVEN == 0
+        assert len(window.ids[-1]) % windows.MULTIPLE == 0
     assert sum(map(len, window.ids)) == n_ids
     vectors = bilm.encoder(*window.ids)[window.tokens]
     expected = {}
