@@ -1,5 +1,5 @@
-"""Divide texts into chunks of paragraphs that are tokenized at a time, and choose the
-documents to hold out."""
+"""Divide texts into chunks that processes can tokenize independently, and choose the
+documents to hold out for evaluation."""
 
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
@@ -11,16 +11,16 @@ from .problems import Problems
 from .text_files import kind_of
 
 CHUNK_CHARACTERS = 2**19
-DOCUMENT_PARAGRAPHS = 20  # in a text that does not show where its documents begin
+DOCUMENT_PARAGRAPHS = 20  # per document, if a text does not mark its documents
 
 
 class Chunk(NamedTuple):
-    """Some paragraphs, or the path of a .spacy file.
+    """A unit of work for the tokenizer: some paragraphs, or a .spacy file.
 
     paragraphs (list[str]): The paragraphs.
     starts (list[bool]): For each paragraph, whether a document begins with it.
     held_out (list[bool]): For each paragraph, whether its document is held out.
-    path (Path | None): A .spacy file, if there are no paragraphs.
+    path (Path | None): The .spacy file, if the chunk has no paragraphs.
     """
 
     paragraphs: list[str]
@@ -30,10 +30,12 @@ class Chunk(NamedTuple):
 
 
 def is_held_out(text: str, share: float) -> bool:
-    """Return whether the document that begins with a text is held out.
+    """Return whether to hold out a document.
 
-    It depends on nothing else, so the same documents are held out every time.
+    The answer depends only on the arguments, so the same documents are held out every
+    time.
 
+    text (str): The beginning of the document.
     share (float): The share of documents to hold out.
     """
     number = int.from_bytes(
@@ -47,9 +49,12 @@ def make_chunks(
 ) -> Iterator[Chunk]:
     """Divide files into chunks.
 
+    files (Sequence[Path]): The text files.
     share (float): The share of documents to hold out. In a text without empty lines,
         every DOCUMENT_PARAGRAPHS paragraphs count as a document.
-    problems (Problems): Where problems of the text are counted.
+    problems (Problems): Counts the problems that are found in the text.
+    YIELDS (Chunk): Paragraphs with about CHUNK_CHARACTERS characters, or one .spacy
+        file.
     """
     chunk = Chunk([], [], [])
     size = 0
@@ -79,10 +84,10 @@ def make_chunks(
 
 
 def _hides_documents(path: Path, *, only: bool) -> bool:
-    """Return whether a file does not show where its documents begin. A short file that
-    is one of several counts as one document.
+    """Return whether a file does not show where its documents begin, and is too long to
+    count as one document. If it is the only file, any length is too long.
 
-    only (bool): Whether there is no other file.
+    only (bool): Whether it is the only file.
     """
     long = only or path.stat().st_size > BLOCK
     return long and kind_of(path) != ".jsonl" and not has_documents(path)

@@ -14,7 +14,7 @@ def load_docs(path: Path, vocab: Vocab) -> list[Doc]:
 
     path (Path): The file. If it cannot be read, a ValueError names it.
     vocab (Vocab): The vocab that the docs get.
-    RETURNS (list[Doc]): The docs, in their order.
+    RETURNS (list[Doc]): The docs, in the order in which they were saved.
     """
     try:
         with open_file(path) as file:

@@ -1,4 +1,4 @@
-"""Tokenize Korean into morphemes with python-mecab-ko, which pip installs alone."""
+"""Tokenize Korean into morphemes with python-mecab-ko, which needs only pip."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,10 +20,12 @@ POS_OF_TAG = {tag: NAMES[attributes[POS]] for tag, attributes in TAG_MAP.items()
 
 
 class Piece(NamedTuple):
-    """A token to be.
+    """The attributes of a token, before its Doc is made.
 
-    tag (str): All tags of the morphemes it consists of, joined by "+".
-    spacy (bool): Whether a space follows.
+    text (str): The text of the token.
+    tag (str): The tags of all its morphemes, joined by "+".
+    lemma (str): The lemma.
+    spacy (bool): Whether a space follows the token.
     """
 
     text: str
@@ -33,15 +35,15 @@ class Piece(NamedTuple):
 
 
 def create_mecab_tokenizer() -> Callable[[Language], "MecabTokenizer"]:
-    """Create what a config names: a function from a pipeline to its tokenizer."""
+    """Create a function that makes a pipeline's tokenizer, as spaCy configs need it."""
     return lambda nlp: MecabTokenizer(nlp.vocab)
 
 
 class MecabTokenizer(DummyTokenizer):
-    """Splits text into the tokens of spaCy's own Korean tokenizer, and sets the same
-    tags, parts of speech and lemmas. In contrast to that one, it needs no program of
-    the operating system, and `doc.text` is always the text: what lies between
-    morphemes, other than one space, becomes a token as in other languages.
+    """Splits text into the same tokens as spaCy's Korean tokenizer, and sets the same
+    tags, parts of speech and lemmas. There are two differences. mecab need not be
+    installed in the operating system. And `doc.text` always equals the text: between
+    morphemes, whitespace other than a single space becomes a token.
     """
 
     def __init__(self, vocab: Vocab) -> None:
@@ -56,7 +58,7 @@ class MecabTokenizer(DummyTokenizer):
         self._mecab = MeCab()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # mecab's own objects cannot be pickled.
+        # The objects of mecab cannot be pickled.
         return MecabTokenizer, (self.vocab,)
 
     def __call__(self, text: str) -> Doc:
@@ -65,7 +67,7 @@ class MecabTokenizer(DummyTokenizer):
         end = 0
         parsed = text.replace("\0", " ")  # mecab takes NUL for the end of the text
         for morpheme in self._mecab.parse(parsed):
-            # Spans of python-mecab-ko are wrong after spaces at the beginning.
+            # The spans of python-mecab-ko are wrong if the text begins with spaces.
             start = parsed.index(morpheme.surface, end)
             _append_gap(pieces, text[end:start])
             end = start + len(morpheme.surface)
@@ -91,13 +93,14 @@ class MecabTokenizer(DummyTokenizer):
 
 def _make_piece(morpheme: "Morpheme") -> Piece:
     surface, feature = morpheme.surface, morpheme.feature
-    # An inflected form is analysed as "stem/tag/*+ending/tag/*".
+    # mecab analyses an inflected form as "stem/tag/*+ending/tag/*".
     stem = (feature.expression or "").partition("/")[0]
     return Piece(surface, feature.pos, stem or surface)
 
 
 def _append_gap(pieces: list[Piece], gap: str) -> None:
-    """Append what mecab left out; one space belongs to the token before it."""
+    """Append the whitespace that mecab left out before or after a morpheme. One space
+    belongs to the token before it; the rest becomes a token."""
     if gap.startswith(" ") and pieces:
         pieces[-1] = pieces[-1]._replace(spacy=True)
         gap = gap[1:]

@@ -1,5 +1,5 @@
-"""Load the paragraphs of text files. Damaged text is repaired or left out, and
-counted."""
+"""Load the paragraphs of text files. Damaged text is repaired or left out, and the
+damages are counted."""
 
 import codecs
 import re
@@ -16,18 +16,19 @@ from .text_files import kind_of, open_file
 BLOCK = 2**20  # bytes that are read at a time
 MAX_RECORD = 2**26  # bytes of a line of JSON, which cannot be parsed in parts
 MAX_PARAGRAPH = 10**5  # characters; longer paragraphs are cut at a space
-# Characters without a space; longer runs are cut, because the time of a tokenizer grows
-# with the square of their length.
+# The most characters without a space. Longer runs are cut, because the time that a
+# tokenizer needs for a run grows with the square of its length.
 MAX_RUN = 2000
 LONG_RUN = re.compile(rf"\S{{{MAX_RUN}}}")
 EMPTY_LINE = re.compile(rb"\n[ \t\r]*\n")
 
 
 class Part(NamedTuple):
-    """A part of a document, since a document can be as long as the whole text.
+    """A part of a document. Documents are loaded in parts, because one document can be
+    as long as the whole text.
 
-    paragraphs (list[str]): Its paragraphs.
-    ends_document (bool): Whether the document ends after them.
+    paragraphs (list[str]): The paragraphs of this part.
+    ends_document (bool): Whether the document ends after this part.
     """
 
     paragraphs: list[str]
@@ -39,7 +40,8 @@ def load_paragraphs(path: Path, problems: Problems) -> Iterator[Part]:
 
     path (Path): A .txt file (one paragraph per line, an empty line after each
         document) or a .jsonl file (one document per line, under the key "text").
-    problems (Problems): Where problems are counted.
+    problems (Problems): Counts the problems that are found.
+    YIELDS (Part): The parts of all documents, in order.
     """
     if kind_of(path) == ".jsonl":
         for line, _ in _read_lines(path, problems, MAX_RECORD):
@@ -66,7 +68,7 @@ def load_paragraphs(path: Path, problems: Problems) -> Iterator[Part]:
 
 def has_documents(path: Path) -> bool:
     """Return whether a .txt file has an empty line within its first megabyte. If it has
-    none, it is a short document, or it does not show where documents end."""
+    none, it is a single document, or it does not show where documents end."""
     with open_file(path) as file:
         try:
             return EMPTY_LINE.search(file.read(BLOCK).strip()) is not None
@@ -75,7 +77,7 @@ def has_documents(path: Path) -> bool:
 
 
 def _load_record(line: str, problems: Problems) -> Iterator[Part]:
-    """Load the document of a line of JSON."""
+    """Load a document from a line of JSON."""
     try:
         record: Any = srsly.json_loads(line)
         text = record["text"]
@@ -86,7 +88,8 @@ def _load_record(line: str, problems: Problems) -> Iterator[Part]:
         return
     text = _without_nul(text, problems)
     if not text.isascii():
-        text = text.encode("utf-8", "replace").decode("utf-8")  # drop lone surrogates
+        # Lone surrogates become question marks.
+        text = text.encode("utf-8", "replace").decode("utf-8")
     paragraphs = [part for part in text.split("\n") if part.strip()]
     pieces = [piece for part in paragraphs for piece in _cut(part)]
     problems["lines that were too long and were cut"] += len(pieces) > len(paragraphs)
@@ -98,7 +101,7 @@ def _read_lines(
 ) -> Iterator[tuple[str, bool]]:
     """Read a file line by line.
 
-    limit (int): About the most bytes of a line to return at a time.
+    limit (int): A line with more bytes than this is returned in parts.
     YIELDS (tuple[str, bool]): A line without its line end, or a part of a long line,
         and whether more of that line follows.
     """
@@ -128,9 +131,9 @@ def _read_lines(
 
 
 def _last_character(data: bytes) -> int:
-    """Return where the last character begins, since data can be cut there."""
+    """Return the index of the last character, before which data can be cut."""
     for back in (1, 2, 3):
-        if data[-back] & 0xC0 != 0x80:  # no continuation byte of UTF-8
+        if data[-back] & 0xC0 != 0x80:  # not a continuation byte of UTF-8
             return len(data) - back
     return len(data)
 
@@ -150,7 +153,8 @@ def _without_nul(text: str, problems: Problems) -> str:
 
 
 def _cut(text: str) -> list[str]:
-    """Cut a paragraph that is too long, or has no spaces, into pieces."""
+    """Cut a paragraph into pieces of at most MAX_PARAGRAPH characters, in which no run
+    of characters without a space is longer than MAX_RUN."""
     pieces = []
     while len(text) > MAX_RUN:
         end = min(len(text), MAX_PARAGRAPH)

@@ -11,8 +11,8 @@ SENTENCE_ENDS = frozenset(Sentencizer.default_punct_chars)
 def find_sentence_starts(doc: Doc) -> np.ndarray:
     """Find the tokens that begin a sentence, as spaCy's sentencizer does, but faster.
 
-    A sentence begins with the first word after a run of punctuation that contains an
-    end of a sentence.
+    A sentence begins with the first word after a run of punctuation that contains a
+    mark such as "." or "?".
 
     RETURNS (np.ndarray): The indices of these tokens, (n_sentences,).
     """
@@ -24,7 +24,7 @@ def find_sentence_starts(doc: Doc) -> np.ndarray:
     words = np.flatnonzero(~(ends | (array[:, 1] != 0)))
     if not len(words):
         return np.zeros(1, dtype=np.int64)
-    n_ends = np.append(0, np.cumsum(ends))  # before each token
+    n_ends = np.append(0, np.cumsum(ends))  # marks before each token
     previous = np.append(0, words[:-1])
     begins = words[n_ends[words] > n_ends[previous]]
     return np.unique(np.append(0, begins))

@@ -17,11 +17,12 @@ def load_sentences(
     tokenization: Tokenization,
     problems: Problems | None = None,
 ) -> Iterator[list[str]]:
-    """Load sentences.
+    """Load the sentences of text files.
 
     texts (Sequence[str]): Files, folders or glob patterns.
     tokenization (Tokenization): How the text is divided into words.
-    problems (Problems | None): Where problems of the text are counted.
+    problems (Problems | None): Counts the problems that are found in
+        the text.
     YIELDS (list[str]): The words of a sentence.
     """
     problems = Counter() if problems is None else problems

@@ -43,7 +43,7 @@ def find_files(patterns: Iterable[str]) -> list[Path]:
 
 
 def is_known(path: Path) -> bool:
-    """Return whether a file's name says that it holds text."""
+    """Return whether a file has a known suffix, such as .txt or .txt.gz."""
     return kind_of(path) in SUFFIXES
 
 
@@ -58,7 +58,7 @@ def is_gzipped(path: Path) -> bool:
 
 
 def open_file(path: Path) -> IO[bytes]:
-    """Open a file to read its bytes, decompressed."""
+    """Open a file to read its bytes, which are decompressed if it is a .gz file."""
     if is_gzipped(path):
         return gzip.open(path, "rb")  # type: ignore[return-value]
     return path.open("rb")

@@ -20,15 +20,17 @@ from .sentence_starts import find_sentence_starts
 from .tokenizers import Tokenization
 
 FEW_CHUNKS = 16
-LINE_ENDS = re.compile("[\\r\\n]")  # a vocabulary file has one word per line
+LINE_ENDS = re.compile("[\\r\\n]")  # not allowed in words: a file has one per line
 
 
 class WordStream(NamedTuple):
-    """A text as the numbers of its words, from 1 on, with 0 before each sentence.
+    """A text as numbers: one for each word, from 1 on, and 0 before each sentence.
 
     tokens (np.ndarray): The numbers, int32, (n_tokens,).
-    documents (np.ndarray): The tokens at which documents begin, (n_documents,).
-    paragraphs (np.ndarray): The tokens at which paragraphs begin, (n_paragraphs,).
+    documents (np.ndarray): The indices of the tokens that begin a document,
+        (n_documents,).
+    paragraphs (np.ndarray): The indices of the tokens that begin a paragraph,
+        (n_paragraphs,).
     """
 
     tokens: np.ndarray
@@ -57,7 +59,9 @@ def tokenize_chunk(
 ) -> TokenizedChunk:
     """Tokenize a chunk and divide it into sentences.
 
-    share (float): The share of the docs of a .spacy file to hold out.
+    tokenization (Tokenization): How the text is divided into words.
+    share (float): The share of the docs of a .spacy file to hold out. A chunk of
+        paragraphs already says which ones are held out.
     """
     global _loaded
     if _loaded is None or _loaded[0] != tokenization:
@@ -76,7 +80,7 @@ def tokenize_chunk(
     orths, numbers = np.unique(np.concatenate(joined), return_inverse=True)
     numbers = numbers.astype(np.int32)
     if not len(orths) or orths[0] != 0:
-        numbers += 1  # there is no sentence; 0 still stands for the boundary
+        numbers += 1  # without any sentence, 0 is missing, but it stays reserved
         orths = np.concatenate([np.zeros(1, np.uint64), orths])
     strings = nlp.vocab.strings
     words = [LINE_ENDS.sub(" ", strings[int(orth)]) for orth in orths[1:]]
@@ -88,8 +92,9 @@ def tokenize_chunk(
 def _make_stream(tokens: np.ndarray, starts: list[tuple[int, bool]]) -> WordStream:
     """Make a stream.
 
-    starts (list[tuple[int, bool]]): Where each paragraph begins, and whether a document
-        begins there too.
+    tokens (np.ndarray): Numbers of words, with 0 before each sentence, (n_tokens,).
+    starts (list[tuple[int, bool]]): The index of the first token of each paragraph, and
+        whether a document begins there too.
     """
     documents = np.array([at for at, begins in starts if begins], dtype=np.int64)
     paragraphs = np.array([at for at, _ in starts], dtype=np.int64)
@@ -99,10 +104,10 @@ def _make_stream(tokens: np.ndarray, starts: list[tuple[int, bool]]) -> WordStre
 def _make_docs(
     nlp: Language, tokenization: Tokenization, share: float, chunk: Chunk
 ) -> Iterator[tuple[Doc, bool, bool]]:
-    """Tokenize each paragraph.
+    """Tokenize each paragraph of a chunk, or load the docs of its .spacy file.
 
-    YIELDS: The paragraph, whether a document begins with it, and whether it is held
-        out.
+    YIELDS (tuple[Doc, bool, bool]): A doc, whether a document begins with it, and
+        whether it is held out.
     """
     if chunk.path is not None:
         for doc in load_docs(chunk.path, nlp.vocab):
@@ -117,7 +122,11 @@ def _make_docs(
 
 
 def _divide_sentences(doc: Doc, one_sentence: bool) -> np.ndarray:
-    """Return the orths of the words of a doc, with 0 before each sentence."""
+    """Return the orths of the words of a doc without space tokens, and 0 before each
+    sentence, (n_tokens,).
+
+    one_sentence (bool): Whether the whole doc is one sentence.
+    """
     array = doc.to_array([ORTH, IS_SPACE, SENT_START])
     kept = array[:, 1] == 0
     orths = array[kept, 0]
@@ -139,7 +148,7 @@ def tokenize_chunks(
 ) -> Iterator[TokenizedChunk]:
     """Tokenize chunks in several processes.
 
-    YIELDS (TokenizedChunk): The chunks, in their order.
+    YIELDS (TokenizedChunk): The tokenized chunks, in the order of `chunks`.
     """
     # A text of a few megabytes is tokenized before other processes have started.
     first = list(islice(chunks, FEW_CHUNKS))
@@ -173,7 +182,8 @@ def _tokenize_in_order(
     *,
     ahead: int,
 ) -> Iterator[TokenizedChunk]:
-    """Tokenize chunks in a pool, at most `ahead` of them before they are needed."""
+    """Tokenize chunks in a pool and yield them in order. At most `ahead` chunks are
+    tokenized before they are needed, to save memory."""
     waiting: deque[Future[TokenizedChunk]] = deque()
     for chunk in chunks:
         waiting.append(pool.submit(tokenize_chunk, tokenization, share, chunk))

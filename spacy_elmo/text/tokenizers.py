@@ -6,13 +6,13 @@ from typing import NamedTuple
 import spacy
 from spacy.language import Language
 
-RULES = "spacy.Tokenizer.v1"  # spaCy's tokenizer by rules, which needs nothing else
+RULES = "spacy.Tokenizer.v1"  # spaCy's rule-based tokenizer, which needs no package
 
 
 class UnusableTokenizer(ValueError):
     """A tokenizer that cannot be used, mostly because a package is not installed.
 
-    found (str): What is wrong, as the beginning of a sentence.
+    found (str): What is wrong. The message begins with it.
     """
 
     def __init__(self, found: str) -> None:
@@ -40,9 +40,10 @@ class Tokenization(NamedTuple):
         return load_language(self.lang, self.tokenizer)
 
     def or_rules(self, say: Callable[[str], None]) -> "Tokenization":
-        """Replace the language's default tokenizer by spaCy's rules if it is unusable.
+        """Choose spaCy's rules if the language's default tokenizer is unusable.
 
-        say (Callable[[str], None]): Called with a sentence if it was replaced.
+        say (Callable[[str], None]): Called with a sentence if rules are chosen.
+        RETURNS (Tokenization): One with spaCy's rules, or this one.
         """
         if self.tokenizer is None and not self.tokenized:
             try:
@@ -59,7 +60,7 @@ def load_language(lang: str, tokenizer: str | None = None) -> Language:
     lang (str): The code of a language of spaCy.
     tokenizer (str | None): A registered tokenizer; None for the language's default. One
         that cannot be used raises UnusableTokenizer.
-    RETURNS (Language): The pipeline, whose tokenizer has been tried.
+    RETURNS (Language): The pipeline. Its tokenizer works: it was tried on a text.
     """
     try:
         spacy.util.get_lang_class(lang)
@@ -78,8 +79,8 @@ def load_language(lang: str, tokenizer: str | None = None) -> Language:
         config = {"nlp": {"tokenizer": {"@tokenizers": tokenizer}}}
     try:
         nlp = spacy.blank(lang, config=config)
-        nlp.make_doc("a")  # some tokenizers load what they need at their first text
-    except Exception as error:  # each of them has its own kinds of errors
+        nlp.make_doc("a")  # some tokenizers load a package only now
+    except Exception as error:  # each tokenizer raises different errors
         reason = str(error).strip().split("\n")[0] or type(error).__name__
         name = f"of '{lang}'" if tokenizer is None else f"'{tokenizer}'"
         raise UnusableTokenizer(
