@@ -1,4 +1,4 @@
-"""Search a large table for the rows with the highest cosine to some vectors."""
+"""Search a large table for the rows that are nearest to given vectors, by cosine."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ import torch
 from ..files import write_atomically
 from .layer_vectors import to_unit_length
 
-CHUNK_ROWS = 2**14  # multiplied at a time
+CHUNK_ROWS = 2**14  # rows that are compared at a time
 
 Nearest = tuple[np.ndarray, np.ndarray]  # rows and cosines, nearest first: (k,) each
 
@@ -17,7 +17,7 @@ Nearest = tuple[np.ndarray, np.ndarray]  # rows and cosines, nearest first: (k,)
 def find_nearest(vectors: np.ndarray, queries: np.ndarray, k: int) -> list[Nearest]:
     """Find the k nearest rows for each query, by comparing it with all rows.
 
-    vectors (np.ndarray): Rows of unit length, (n, width); may be a mapped file.
+    vectors (np.ndarray): Rows of unit length, (n, width); may be memory-mapped.
     queries (np.ndarray): Vectors of any length, (n_queries, width).
     """
     targets = torch.from_numpy(to_unit_length(queries).astype(np.float32))
@@ -34,8 +34,15 @@ def find_nearest(vectors: np.ndarray, queries: np.ndarray, k: int) -> list[Neare
 
 
 def rank_rows(vectors: np.ndarray, query: np.ndarray, rows: np.ndarray) -> Nearest:
-    """Sort rows by their cosine to the query. The rows are normalized again in float32,
-    because lengths in float16 are not exactly 1."""
+    """Sort some rows of a table by their cosine to the query.
+
+    The rows are scaled to unit length again in float32, because vectors that were
+    rounded to float16 do not have a length of exactly 1.
+
+    vectors (np.ndarray): The whole table, (n, width).
+    query (np.ndarray): A vector of any length, (width,).
+    rows (np.ndarray): The numbers of the rows to sort, (k,).
+    """
     rows = np.sort(rows)
     units = to_unit_length(vectors[rows].astype(np.float32))
     cosines = units @ to_unit_length(query).astype(np.float32)
@@ -63,7 +70,10 @@ class ApproximateSearch:
         self.index = index_class.restore(str(path), view=True)
 
     def find_nearest(self, queries: np.ndarray, k: int) -> list[Nearest]:
-        """Find about the k nearest rows for each query, (n_queries, width)."""
+        """Find k rows for each query that are probably the nearest ones.
+
+        queries (np.ndarray): Vectors of any length, (n_queries, width).
+        """
         found = (self.index.search(q.astype(np.float32), k).keys for q in queries)
         return [
             rank_rows(self.vectors, query, keys.astype(np.int64))

@@ -53,7 +53,8 @@ def read_layer(folder: Path, name: str, width: int) -> np.ndarray:
 
 
 def map_layer(folder: Path, name: str, width: int) -> np.ndarray:
-    """Map the file of a layer, without reading it: (n_tokens, width), float16."""
-    # Mode "c" (copy on write), because torch warns about read-only arrays.
+    """Memory-map a layer, so that only what is used is read from its file:
+    (n_tokens, width), float16."""
+    # The mode is "c" (copy on write), because torch warns about read-only arrays.
     data = np.memmap(layer_path(folder, name), np.float16, "c")
     return data.reshape(-1, width)

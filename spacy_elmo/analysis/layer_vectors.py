@@ -7,7 +7,7 @@ import numpy as np
 
 from ..bilm import BiLM
 
-BATCH_TOKENS = 2**14  # enough sentences to sort by length, in little memory
+BATCH_TOKENS = 2**14  # small, but enough sentences to group by similar length
 ROUNDING = 1e-6  # cosines that differ by less count as equal
 
 ItemT = TypeVar("ItemT")
@@ -24,8 +24,10 @@ def embed_stream(
     get_words: Callable[[ItemT], list[str]],
     progress: Progress = no_progress,
 ) -> Iterator[tuple[ItemT, np.ndarray]]:
-    """Embed a stream of items, each of which has the words of a sentence.
+    """Embed a stream of items, each of which contains a sentence.
 
+    get_words (Callable[[ItemT], list[str]]): Returns the words of an item's sentence.
+    progress (Progress): Called after each batch.
     YIELDS (tuple[ItemT, np.ndarray]): Each item, and the layers of its words,
         (n_layers + 1, n_tokens, width).
     """

@@ -9,12 +9,12 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 EPOCHS = 10
-MIN_STEPS = 1000  # small data is trained on for more epochs
+MIN_STEPS = 1000  # if the data is small, it takes more epochs to reach this
 BATCH_SIZE = 256
 LEARN_RATE = 0.01  # at the first step; it falls linearly to 0
-L2 = 2.0  # penalty on the sum of all squared weights, beside the sum of all losses
-MIN_VARIANCE = 0.01  # added to the variance of all directions, which is 1 on average
-CHUNK_ROWS = 2**14  # converted to float32 at a time
+L2 = 2.0  # fit() minimizes the sum of all losses + L2 * the sum of squared weights
+MIN_VARIANCE = 0.01  # added to the variance of each direction, which is 1 on average
+CHUNK_ROWS = 2**14  # rows that are converted to float32 at a time
 
 
 class LinearClassifier(NamedTuple):
@@ -30,7 +30,7 @@ class LinearClassifier(NamedTuple):
     bias: Tensor
 
     def predict(self, vectors: np.ndarray) -> np.ndarray:
-        """Return the number of the most likely class of each row.
+        """Return the number of the most likely class of each row, (n,).
 
         vectors (np.ndarray): (n, width), of any float type.
         """
@@ -74,15 +74,17 @@ def fit(
 
 
 def _whitening(vectors: np.ndarray) -> tuple[Tensor, Tensor]:
-    """Compute how to bring vectors to mean 0 and about the same variance everywhere.
+    """Compute a transformation after which the vectors have mean 0 and about the same
+    variance in all directions.
 
-    The columns of an LSTM's vectors are highly correlated. If only each column were
-    scaled to variance 1, training would stop far from the best weights, and farther in
-    some layers than in others. MIN_VARIANCE keeps directions with almost no variance
-    from being scaled up.
+    The columns of an LSTM's vectors are highly correlated. So it is not enough to scale
+    each column to variance 1: training would stop far from the best weights, and
+    farther in some layers than in others. MIN_VARIANCE prevents directions with almost
+    no variance from being scaled up.
 
-    RETURNS (tuple[Tensor, Tensor]): The mean to subtract, (width,), and then the matrix
-        to multiply with, (width, width).
+    vectors (np.ndarray): (n, width), of any float type.
+    RETURNS (tuple[Tensor, Tensor]): The mean, (width,), which must be subtracted first,
+        and the matrix, (width, width), by which the result must be multiplied.
     """
     n, width = vectors.shape
     total = torch.zeros(width, dtype=torch.float64)

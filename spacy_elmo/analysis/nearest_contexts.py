@@ -17,7 +17,7 @@ from .token_index import TokenIndex
 # Search for this many times more tokens than are wanted, because the query itself and
 # repeated sentences are left out. If too few remain, search for even more.
 SURPLUS = 4
-CHUNK_WORDS = 2**14  # looked up at a time
+CHUNK_WORDS = 2**14  # words that are looked up at a time
 
 Search = Callable[[np.ndarray, int], list[Nearest]]
 
@@ -53,12 +53,13 @@ def find_neighbors(
 
     layers (Sequence[str]): The names of the layers to compare.
     top (int): How many neighbours to find in each layer.
-    static (Vocab | None): Word vectors for the neighbours without context; by default,
-        these are found by layer 0.
-    RETURNS (list[dict[str, Any]]): For each query the nearest tokens in each of
-        "layers", and the nearest words of the text without context ("static").
+    static (Vocab | None): Word vectors for the search for the nearest words without
+        context; by default, the vectors of layer 0 are used.
+    RETURNS (list[dict[str, Any]]): A dict for each query: "word", "sentence",
+        "position", the nearest tokens in each layer ("layers"), and the words of the
+        text that are nearest without context ("static").
     """
-    # Without this, the last bits could depend on what was embedded before.
+    # Otherwise the last bits of the vectors could depend on what was embedded before.
     bilm.clear_cache()
     vectors = np.stack(
         [
@@ -118,7 +119,7 @@ def _find_tokens(
         pending = [number for number in range(len(queries)) if number not in done]
         for number, found in zip(pending, search(vectors[pending], k)):
             neighbors = _drop_repeated(index, queries[number], found)
-            is_all = len(found[0]) < k  # of the text
+            is_all = len(found[0]) < k  # no more tokens in the text
             if len(neighbors) >= top or is_all:
                 done[number] = neighbors[:top]
         k *= SURPLUS
@@ -128,8 +129,11 @@ def _find_tokens(
 def _drop_repeated(
     index: TokenIndex, query: Query, found: Nearest
 ) -> list[dict[str, Any]]:
-    """Return tokens with their sentences, without the query itself. A sentence that the
-    text contains several times is kept once."""
+    """Return the tokens that were found, with their sentences.
+
+    The query itself is left out. If the text contains the same sentence several times,
+    only one of them is kept.
+    """
     seen = {(join_words(query.words), query.position)}
     neighbors = []
     for token, cosine in zip(found[0].tolist(), found[1].tolist()):
@@ -152,17 +156,19 @@ def _drop_repeated(
 def _find_words(
     index: TokenIndex, query: Query, vector: np.ndarray, static: Vocab | None, top: int
 ) -> list[dict[str, Any]]:
-    """Find the nearest words of the text without context.
+    """Find the words of the text that are nearest to the word of the query, without
+    regard to context.
 
-    vector (np.ndarray): The query in layer 0, (width,).
-    RETURNS (list[dict[str, Any]]): Empty if the word has no static vector.
+    vector (np.ndarray): The word in layer 0, (width,); only used without `static`.
+    RETURNS (list[dict[str, Any]]): Each "word" and its "cosine", nearest first. The
+        list is empty if the word has no static vector.
     """
     word = query.words[query.position]
     if static is not None:
         vector = look_up(static, [word])[0]
         if not vector.any():
             return []
-    first_tokens = np.unique(index.tokens, return_index=True)[1]  # of each word
+    first_tokens = np.unique(index.tokens, return_index=True)[1]  # one per word
     best: list[dict[str, Any]] = []
     for start in range(0, len(index.words), CHUNK_WORDS):
         words = index.words[start : start + CHUNK_WORDS]

@@ -48,7 +48,10 @@ def make_query(words: list[str], word: str, position: int | None = None) -> Quer
 
 
 def tokenize_query(nlp: Language, text: str, tokenized: bool) -> list[str]:
-    """Split a sentence into words in the same way as the text of an index."""
+    """Split a sentence into words in the same way as the text of an index.
+
+    tokenized (bool): Whether the words are already separated by spaces.
+    """
     return [word for word, _ in _find_words(nlp, text, tokenized)]
 
 

@@ -1,4 +1,5 @@
-"""Measure and map whether the occurrences of a word lie together by sense."""
+"""Measure whether occurrences of a word with the same sense have similar vectors, and
+draw these vectors as points on a map."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -73,8 +74,8 @@ def occurrence_vectors(
 ) -> np.ndarray:
     """Compute all vectors of each occurrence, in the order of `vector_names`.
 
-    They are, for each layer and the mix, the mean of the word's tokens; for each layer
-    from 1 on, the context vector; and for each layer from 1 on, the sentence vector.
+    First come the means of the word's tokens, in each layer and in the mix. Then come
+    the context vectors of the layers from 1 on, and last their sentence vectors.
 
     RETURNS (np.ndarray): (n_occurrences, 3 * n_layers + 2, width).
     """
@@ -107,8 +108,8 @@ def context_vectors(layers: np.ndarray, rows: list[int]) -> np.ndarray:
     """Return the forward state of the token before a word and the backward state of the
     token after it, from which the biLM predicts the word.
 
-    The word's own tokens have no influence on these vectors. Elsewhere they dominate,
-    in Korean together with all particles attached to a noun.
+    The form of the word has no influence on these vectors, but it dominates the vectors
+    of the word itself. In Korean, the form of a noun includes all particles attached.
 
     layers (np.ndarray): (n_layers + 1, n_tokens, width).
     rows (list[int]): The tokens of the word.
@@ -124,8 +125,9 @@ def context_vectors(layers: np.ndarray, rows: list[int]) -> np.ndarray:
 
 
 def sentence_vectors(layers: np.ndarray, rows: list[int]) -> np.ndarray:
-    """Return the mean of all other tokens, because the word that reveals the sense may
-    be far away.
+    """Return the mean of all tokens except those of the word.
+
+    This includes words far away, which may be the ones that reveal the sense.
 
     layers (np.ndarray): (n_layers + 1, n_tokens, width).
     rows (list[int]): The tokens of the word.
@@ -155,10 +157,12 @@ def _find_tokens(doc: Doc, occurrence: Occurrence) -> tuple[list[str], list[int]
 def neighbor_accuracy(vectors: np.ndarray, senses: list[str]) -> float:
     """Return how often the nearest other occurrence has the same sense.
 
-    If several others are equally near, as all of the same form are in layer 0, the
-    share of them that have the same sense counts.
+    If several occurrences are equally near, the share of them with the same sense
+    counts. In layer 0, all occurrences of the same form are equally near.
 
     vectors (np.ndarray): (n_occurrences, width).
+    senses (list[str]): The sense of each occurrence.
+    RETURNS (float): A share from 0 to 1.
     """
     units = to_unit_length(vectors)
     cosines = units @ units.T
@@ -169,12 +173,12 @@ def neighbor_accuracy(vectors: np.ndarray, senses: list[str]) -> float:
 
 
 def project_to_plane(vectors: np.ndarray) -> np.ndarray:
-    """Project vectors of unit length onto the two directions in which they differ most
-    (PCA).
+    """Scale vectors to unit length, and project them onto the two directions in which
+    they differ most (PCA).
 
-    vectors (np.ndarray): (n, width), of any length.
-    RETURNS (np.ndarray): Coordinates, (n, 2). On both axes, the one farthest from 0 is
-        positive, so that the same data is never drawn as a mirror image.
+    vectors (np.ndarray): (n, width).
+    RETURNS (np.ndarray): Coordinates, (n, 2). On each axis, the coordinate farthest
+        from 0 is positive, so that the same data is never drawn as a mirror image.
     """
     units = to_unit_length(vectors)
     left, sizes, _ = np.linalg.svd(units - units.mean(0), full_matrices=False)
@@ -191,9 +195,10 @@ def map_senses(
 ) -> dict[str, Any]:
     """Measure and map the occurrences of each word by each kind of vector.
 
-    RETURNS (dict[str, Any]): "words": for each word the share of its most frequent
-        sense ("majority") and, by layer, accuracy and points; "mean": the means over
-        all words, by layer.
+    RETURNS (dict[str, Any]): "words" has for each word the share of its most frequent
+        sense ("majority"), its occurrences, and the accuracy and the points of each
+        kind of vector ("layers"). "mean" has the mean accuracy of each kind of vector
+        over all words.
     """
     by_word: dict[str, list[int]] = {}
     for number, occurrence in enumerate(occurrences):

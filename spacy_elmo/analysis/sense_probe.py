@@ -1,6 +1,7 @@
 """Measure how well each layer alone tells word senses apart (Table 5 of the paper).
 
-A word gets the sense whose mean vector in the training data is nearest to its own.
+The sense of a word is predicted as the one whose mean vector in the training data is
+nearest to the vector of the word.
 """
 
 from collections import Counter
@@ -27,8 +28,8 @@ Keys = Mapping[str, tuple[str, ...]]  # the correct senses of an instance, by it
 
 
 class Sense:
-    """A sense of a word: how often it occurred, and the sum of its vectors of each
-    kind, (n_kinds, width)."""
+    """A sense of a word: how often it occurs in the training data, and the sum of its
+    vectors of each kind (see SenseInventory), (n_kinds, width)."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -46,8 +47,11 @@ class Sense:
 
 
 class SenseInventory:
-    """The senses that occurred of each lemma and part of speech, with vectors of one or
-    more kinds, such as the layers."""
+    """The senses in the training data, by lemma and part of speech.
+
+    Each sense has one or more kinds of vectors: the layers and the mix are one kind
+    each, and so are static vectors.
+    """
 
     def __init__(self) -> None:
         self.by_word: dict[tuple[str, str], dict[str, Sense]] = {}
@@ -76,7 +80,8 @@ class SenseInventory:
         return sorted(senses.values(), key=lambda sense: -sense.count)
 
     def get_fallback(self, instance: Instance) -> str | None:
-        """Return the most frequent sense of the lemma as any part of speech."""
+        """Return the most frequent sense of the lemma, whatever the part of speech, or
+        None if the training data does not contain the lemma."""
         counts = self.by_lemma.get(instance.lemma)
         return counts.most_common(1)[0][0] if counts else None
 
@@ -85,6 +90,9 @@ def predict(
     inventory: SenseInventory, instance: Instance, vectors: np.ndarray
 ) -> list[str | None]:
     """Predict the sense of an instance in several ways.
+
+    If the training data has the lemma only as another part of speech, all predictions
+    are the most frequent sense of the lemma.
 
     vectors (np.ndarray): One vector of each kind, (n_kinds, width).
     RETURNS (list[str | None]): The most frequent sense, and the nearest sense by each
@@ -97,8 +105,8 @@ def predict(
     if len(senses) > 1:
         means = np.stack([sense.mean_vectors for sense in senses])
         cosines = np.einsum("skw,kw->ks", means, to_unit_length(vectors))
-        # In layer 0, or without a static vector, all senses of a form are equally near,
-        # except for rounding. Then take the most frequent one.
+        # All senses of a form are equally near, except for rounding, in layer 0 and if
+        # the word has no static vector. Then take the most frequent sense.
         nearest = (cosines >= cosines.max(1, keepdims=True) - ROUNDING).argmax(1)
     return [senses[0].name, *(senses[number].name for number in nearest)]
 
@@ -113,7 +121,8 @@ def probe_senses(
     static: Vocab | None = None,
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """Predict the senses of DEV from those of TRAIN by each layer, and measure it.
+    """Learn senses from TRAIN, predict those of DEV by each layer, and measure the
+    accuracy.
 
     static (Vocab | None): Word vectors to compare with.
     RETURNS (dict[str, Any]): "task", the number of instances in "train" and "dev", how
@@ -153,7 +162,8 @@ def probe_senses(
 
 
 def _make_rows(bilm: BiLM, has_static: bool) -> list[dict[str, Any]]:
-    """Return the rows of the results, without accuracies, in the order of guesses."""
+    """Return the rows of the results, still without accuracies, in the order in which
+    `probe_senses` makes its guesses."""
     rows: list[dict[str, Any]] = [{"name": "most frequent sense", "layer": None}]
     if has_static:
         rows.append({"name": "static vectors", "layer": None})
@@ -164,7 +174,8 @@ def _make_rows(bilm: BiLM, has_static: bool) -> list[dict[str, Any]]:
 
 
 def _static_vector(static: Vocab, words: list[str]) -> np.ndarray:
-    """Return the mean of those words that have a vector, (1, width)."""
+    """Return the mean vector of those words that have a vector, (1, width). If none
+    has one, return zeros."""
     vectors = look_up(static, words)
     found = vectors[vectors.any(1)]
     return (found if len(found) else vectors).mean(0, keepdims=True)
@@ -173,10 +184,11 @@ def _static_vector(static: Vocab, words: list[str]) -> np.ndarray:
 def _embed_instances(
     bilm: BiLM, sentences: Iterable[SenseSentence], keys: Keys, progress: Progress
 ) -> Iterable[tuple[Instance, np.ndarray, list[str]]]:
-    """Embed the sentences with instances that have a key.
+    """Embed all sentences in which at least one instance has a key.
 
-    YIELDS (tuple[Instance, np.ndarray, list[str]]): Each instance; the mean vector of
-        its words in each layer and the mix, (n_layers + 2, width); its words.
+    YIELDS (tuple[Instance, np.ndarray, list[str]]): Each instance that has a key; the
+        mean vector of its words in each layer and in the mix, (n_layers + 2, width);
+        and its words.
     """
     wanted = (s for s in sentences if any(i.id in keys for i in s.instances))
     for sentence, layers in embed_stream(bilm, wanted, lambda s: s.words, progress):

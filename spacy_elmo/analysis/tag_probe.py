@@ -45,7 +45,7 @@ class EmbeddedTokens:
                     self.tags[attr].extend(tags)
 
     def rows_with_tag(self, attr: str) -> np.ndarray:
-        """Return the numbers of the tokens that have a tag."""
+        """Return the positions of all tokens that have such a tag, (n_rows,)."""
         return np.flatnonzero([tag != "" for tag in self.tags[attr]])
 
 
@@ -58,7 +58,7 @@ def get_layer(name: str, tokens: EmbeddedTokens) -> np.ndarray:
 
 
 def get_mix(tokens: EmbeddedTokens) -> np.ndarray:
-    """Return the mean of all layers."""
+    """Return the mean of all layers, (n_tokens, width)."""
     total = np.zeros((len(tokens.words), tokens.width), dtype=np.float32)
     for name in tokens.layer_names:
         total += get_layer(name, tokens)
@@ -81,9 +81,10 @@ def probe_tags(
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> list[dict[str, Any]]:
-    """Train a linear classifier on each layer and on their mean, and measure it.
+    """Train linear classifiers on each layer and on the mean of all layers, and measure
+    their accuracy.
 
-    attrs (Sequence[str]): The tags to predict: "pos", "tag" or "morph".
+    attrs (Sequence[str]): The kinds of tags to predict: "pos", "tag" or "morph".
     static (Vocab | None): Word vectors to compare with.
     seed (int): The seed of the classifiers.
     RETURNS (list[dict[str, Any]]): For each attribute its name ("task"), the number of
@@ -153,7 +154,7 @@ def predict_most_frequent(
     train_words: Sequence[str], train_tags: Sequence[str], words: Sequence[str]
 ) -> list[str]:
     """Return the tag that each word has most often in the training data. A word that
-    does not occur there gets the most frequent tag of all."""
+    does not occur there gets the tag that is most frequent overall."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for word, tag in zip(train_words, train_tags):
         counts[word][tag] += 1

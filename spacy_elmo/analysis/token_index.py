@@ -29,12 +29,12 @@ META = "index.json"
 
 
 class TokenIndex:
-    """A complete index.
+    """An index that was built completely.
 
     words (list[str]): The distinct words of the text, in order of appearance.
     tokens (np.ndarray): For each token, the number of its word, (n_tokens,).
-    starts (np.ndarray): The token with which each sentence begins, and at the end the
-        number of tokens, (n_sentences + 1,).
+    starts (np.ndarray): The number of each sentence's first token, and as the last item
+        the number of all tokens, (n_sentences + 1,).
     """
 
     def __init__(self, folder: Path, meta: dict[str, Any]) -> None:
@@ -46,11 +46,11 @@ class TokenIndex:
         self.starts: np.ndarray = np.load(folder / "starts.npy", mmap_mode="r")
 
     def get_layer(self, name: str) -> np.ndarray:
-        """Return unit vectors as a mapped file: (n_tokens, width), float16."""
+        """Memory-map a layer. It has unit vectors, (n_tokens, width), float16."""
         return map_layer(self.folder, name, self.width)
 
     def locate(self, token: int) -> tuple[int, int]:
-        """Return the number of a token's sentence, and its position in it."""
+        """Return the number of a token's sentence, and the token's position there."""
         sentence = int(np.searchsorted(self.starts, token, "right")) - 1
         return sentence, token - int(self.starts[sentence])
 
@@ -60,8 +60,8 @@ class TokenIndex:
 
 
 def index_key(bilm: BiLM, text: str, tokenization: Tokenization) -> dict[str, Any]:
-    """Return everything that an index depends on. An index with another key is out of
-    date."""
+    """Return everything that an index depends on. If the key that is stored with an
+    index is different, the index is out of date."""
     return {
         "format": FORMAT,
         "bilm": fingerprint(bilm),
@@ -73,7 +73,8 @@ def index_key(bilm: BiLM, text: str, tokenization: Tokenization) -> dict[str, An
 
 
 def fingerprint_text(text: str) -> str:
-    """Fingerprint the contents of text files. Their names and places do not matter."""
+    """Fingerprint the contents of text files. Their names and
+    folders do not matter."""
     return fingerprint_files((kind_of(path), path) for path in find_files([text]))
 
 
@@ -128,7 +129,7 @@ def _write_index(
     progress: Progress,
 ) -> None:
     numbers: dict[str, int] = {}
-    tokens = []  # an array for each sentence
+    tokens = []  # for each sentence an array with the numbers of its words
     names = layer_names(bilm)
     sentences = load_sentences([text], tokenization)
     with LayerWriter(folder, names) as writer:

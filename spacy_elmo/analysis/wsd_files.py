@@ -14,7 +14,8 @@ SPACES = re.compile(r"[_\s]+")
 class Instance(NamedTuple):
     """A word or phrase with a sense.
 
-    start, end (int): The positions of its first word and after its last word.
+    start (int): The position of its first word in the sentence.
+    end (int): The position after its last word.
     """
 
     id: str
@@ -25,15 +26,15 @@ class Instance(NamedTuple):
 
 
 class SenseSentence(NamedTuple):
-    """The words of a sentence, and those of them that have a sense."""
+    """The words of a sentence, and the instances among them, which have a sense."""
 
     words: list[str]
     instances: list[Instance]
 
 
 def read_keys(path: Path) -> dict[str, tuple[str, ...]]:
-    """Read a key file: the senses of each instance, by its id. If there are several,
-    each of them is correct."""
+    """Read a key file, and return the senses of each instance, by the instance's id.
+    If an instance has several senses, each of them is correct."""
     keys: dict[str, tuple[str, ...]] = {}
     try:
         with path.open(encoding="utf-8") as file:
@@ -69,7 +70,7 @@ def read_wsd(
 
     limit (int | None): Read at most this many sentences.
     is_wanted (Callable[[int], bool]): Called with the number of each <text>, from 0;
-        others than the wanted ones are skipped.
+        if it returns False, the <text> is skipped.
     """
     if not path.is_file():
         raise ValueError(f"{path}: no such file; expected XML with senses")

@@ -1,6 +1,6 @@
-"""Arguments and options that several commands share, and what is done with them.
+"""Arguments and options that several commands share, and functions that handle them.
 
-Nothing heavy is imported here before one of the functions is called.
+Whatever is slow to import is imported only when one of the functions is called.
 """
 
 from collections.abc import Iterator
@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 
 
 def underscores_to_spaces(title: str | None) -> str | None:
-    """Replace underscores in a title without spaces. A title in a project.yml cannot
-    have spaces, because they cannot be quoted on every system."""
+    """Replace the underscores of a title with spaces, unless it already has spaces.
+
+    Titles in a project.yml are written with underscores, because spaces would have to
+    be quoted, which does not work in the same way on every system.
+    """
     return title if title is None or " " in title else title.replace("_", " ")
 
 
@@ -71,14 +74,14 @@ OUTPUT_JSON = Option(
 )
 GPU_ID = Option(-1, "--gpu-id", "-g", help="The number of the GPU to use; -1: the CPU")
 
-# Settings of a command that takes any further options, such as --training.seed 1.
+# Settings of a command that also accepts unknown options, such as --training.seed 1.
 OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
 @contextmanager
 def exit_on_error() -> Iterator[None]:
-    """Print the message of an error that the user can do something about, and exit with
-    code 1."""
+    """Print the message of an error that the user can fix, without a traceback, and
+    exit with code 1."""
     try:
         yield
     except (ValueError, OSError) as error:
@@ -98,7 +101,8 @@ def load_on_device(source: Path, gpu_id: int) -> "BiLM":
 
 
 def get_device(gpu_id: int) -> str:
-    """Return torch's name of a device. Raise ValueError if it does not exist."""
+    """Return the name by which torch knows a device, such as "cuda:0". Raise
+    ValueError if there is no such device."""
     import torch
 
     if gpu_id < 0:
@@ -120,8 +124,11 @@ def get_device(gpu_id: int) -> str:
 def get_tokenization(
     bilm: "BiLM", lang: str | None, tokenizer: str | None, tokenized: bool
 ) -> "Tokenization":
-    """Return the tokenization that the options ask for. Whatever they leave open is as
-    in the text that the biLM was trained on."""
+    """Return the tokenization that the options ask for.
+
+    Without a lang or tokenizer, use the one of the text that the biLM was trained on.
+    But if lang is another language, use the default tokenizer of that language.
+    """
     from ..text.tokenizers import Tokenization
 
     training = bilm.config.training

@@ -36,7 +36,8 @@ def info_cli(
         try:
             nlp = spacy.load(source)
         except (OSError, ValueError, ImportError, TypeError, AttributeError) as error:
-            # An installed package that is no pipeline has no `load`, or another one.
+            # An installed package that is not a pipeline has no `load`, or a `load` for
+            # something else.
             msg.fail(f"{source}: cannot be loaded as a pipeline: {error}", exits=1)
         return print_pipeline(source, nlp)
     with exit_on_error():

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..bilm import BiLM
     from ..text.tokenizers import Tokenization
 
-CONTEXT = 10  # words printed on each side
+CONTEXT = 10  # words printed on each side of the marked word
 
 
 @app.command("neighbors")
@@ -128,7 +128,11 @@ def neighbors_cli(
 def check_numbers(
     queries: list[str], words: list[str], positions: list[int], n_marked: int
 ) -> None:
-    """Raise ValueError unless there is a query, and a word for each --query."""
+    """Raise ValueError unless there is a query, a --word for each --query, and either
+    no --position or one for each --query.
+
+    n_marked (int): The number of queries in the query file.
+    """
     if not queries and not n_marked:
         raise ValueError("found no --query and no --query-file; expected one of them")
     for name, values in (("--word", words), ("--position", positions or words)):
@@ -146,7 +150,8 @@ def make_queries(
     positions: list[int],
     marked: "list[MarkedSentence]",
 ) -> "list[Query]":
-    """Tokenize all queries, those of the options and those of the file."""
+    """Tokenize all queries: first those of the options, then those of the query file
+    (marked)."""
     from ..analysis.neighbor_queries import (
         make_marked_query,
         make_query,
@@ -205,7 +210,8 @@ def print_result(result: dict[str, Any]) -> None:
 
 
 def mark_word(sentence: str, position: int) -> str:
-    """Put a word in brackets, and return it with the words around it."""
+    """Put a word of a sentence in brackets, and shorten the sentence to CONTEXT words
+    on each side of it."""
     words = sentence.split(" ")
     begin, end = max(0, position - CONTEXT), position + CONTEXT + 1
     words[position] = f"[{words[position]}]"

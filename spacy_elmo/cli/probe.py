@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..analysis.layer_vectors import Progress
     from ..bilm import BiLM
 
-DEV_EVERY = 10  # for senses without DEV, every tenth text of TRAIN is for development
+DEV_EVERY = 10  # without DEV, every tenth text of TRAIN is used to test senses
 
 
 class Task(str, Enum):

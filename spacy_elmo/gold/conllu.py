@@ -20,13 +20,13 @@ ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC = range(N_COLUMNS)
 ENTITY = r"^((?:name|NE)=)([BILU])-(.+)$"  # spaCy's converter expects these groups
 FEATURES = re.compile(r"_|[^=|]+=[^=|]+(\|[^=|]+=[^=|]+)*")
 
-Row = tuple[int, list[str]]  # the number of a line, and its columns
+Row = tuple[int, list[str]]  # a line number, and the columns of that line
 
 
 def read_conllu_rows(path: Path) -> Iterator[list[Row]]:
-    """Read the rows of one sentence after the other, without comment lines.
+    """Yield the rows of each sentence, without comment lines.
 
-    IDs such as 3-4 (a multiword token) and 3.1 (an empty node) are included.
+    Rows with IDs such as 3-4 (a multiword token) and 3.1 (an empty node) are included.
     """
     for block in read_blocks(path):
         lines = [(number, line) for number, line in block if not line.startswith("#")]
@@ -52,8 +52,8 @@ def _split_columns(path: Path, number: int, line: str) -> list[str]:
 def read_conllu(path: Path, conversion: Conversion) -> Iterator[Doc]:
     """Read each sentence as a doc.
 
-    Entities are taken from MISC, as NE=B-LABEL and so on. They are left unset if the
-    whole file has none.
+    Entities are taken from the column MISC, which contains items such as NE=B-LABEL.
+    If the whole file contains no entities, they stay unset.
     """
     sentences = list(read_conllu_rows(path))
     has_entities = any(
@@ -117,14 +117,15 @@ def _correct_columns(path: Path, number: int, columns: list[str]) -> None:
     if not FEATURES.fullmatch(columns[FEATS]):
         problem = f"found FEATS '{columns[FEATS]}'; expected Name=Value|Name=Value or _"
         raise DataError(path, number, problem)
-    # An underscore means that a value is missing, unless the word itself is one.
+    # An underscore means that a value is missing, unless the word itself is "_".
     if columns[LEMMA] == "_" and columns[FORM] != "_":
         columns[LEMMA] = ""
     if columns[UPOS] == columns[XPOS] == "_":
         columns[XPOS] = ""
     if columns[DEPREL] == "_":
         columns[DEPREL] = ""
-    # spaCy searches for "SpaceAfter=No" anywhere in the column and would find it here.
+    # spaCy searches the whole column for "SpaceAfter=No", and would also find it in
+    # "CorrectSpaceAfter=No".
     columns[MISC] = _remove(columns[MISC], "CorrectSpaceAfter=No")
 
 

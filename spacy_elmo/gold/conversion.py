@@ -14,11 +14,12 @@ class Conversion:
     """Holds the settings of a conversion, and collects facts about the data.
 
     nlp (Language): Its tokenizer splits raw texts, and docs get its vocab.
-    spans_key (str | None): If given, all entities, also overlapping ones, are stored in
-        doc.spans[spans_key].
-    changes (Counter[str]): How often the data had to be changed, by a description of
-        the change.
-    labels (set[str]): The labels of all texts that have exactly one label.
+    spans_key (str | None): If given, all entities, including overlapping ones, are
+        stored in doc.spans[spans_key].
+    changes (Counter[str]): Descriptions of changes to the data, and how often each
+        change was made.
+    labels (set[str]): All labels that were given as {"text": ..., "label": ...}, where
+        each text has exactly one label.
     """
 
     nlp: Language
@@ -27,7 +28,10 @@ class Conversion:
     labels: set[str] = field(default_factory=set)
 
     def set_entities(self, doc: Doc, spans: Iterable[Span]) -> None:
-        """Set doc.ents. Entities cannot overlap, so the longest ones are kept."""
+        """Set doc.ents and, if there is a spans_key, doc.spans.
+
+        The spans in doc.ents cannot overlap, so only the longest ones are kept there.
+        """
         distinct = list(dict.fromkeys(spans))
         kept = filter_spans(distinct)
         doc.ents = kept

@@ -1,4 +1,4 @@
-"""The formats of gold data, by the suffix of a file."""
+"""The formats of gold data. The suffix of a file tells its format."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,8 +20,8 @@ class GoldFormat(NamedTuple):
     read (Callable): Reads a file and yields docs.
     group_size (int | None): How many sentences are joined to one doc by default; None
         for formats whose docs stay as they are. A parser learns where sentences begin
-        only if docs have several. But the sentences of an entity file are often
-        unrelated, so they stay apart.
+        only if a doc has several sentences. But the sentences of an entity file are
+        often unrelated, so each of them becomes a separate doc.
     is_raw (bool): Whether the texts still have to be tokenized.
     """
 

@@ -21,7 +21,8 @@ def read_jsonl(path: Path, conversion: Conversion) -> Iterator[Doc]:
     """Read each text as a doc. A line is one of:
 
     {"text": ..., "spans": [[start, end, label], ...]}; a span may also be written as
-        {"start": ..., "end": ..., "label": ...}, and null means that there are none
+        {"start": ..., "end": ..., "label": ...}. The key may also be "entities" or
+        "ents". If the value is null, the key is ignored.
     {"text": ..., "cats": {label: value from 0 to 1, ...}}
     {"text": ..., "label": ...}
     """
@@ -84,8 +85,11 @@ def _is_from_0_to_1(value: Any) -> bool:
 
 
 def _tokenize(nlp: Language, text: str) -> Doc:
-    """Return a doc with words and spaces only. Some tokenizers also set tags, which are
-    not gold, and some drop spaces, which would shift the character offsets."""
+    """Return a doc that has words and spaces, but no annotations.
+
+    Some tokenizers also set tags, but these are not gold data. Some drop spaces, which
+    would shift the character offsets; such spaces are restored.
+    """
     tokenized = nlp.make_doc(text)
     words = [token.text for token in tokenized]
     spaces = [bool(token.whitespace_) for token in tokenized]

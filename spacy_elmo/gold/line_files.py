@@ -5,8 +5,8 @@ from pathlib import Path
 
 
 class DataError(ValueError):
-    """Raised for data that cannot be used. The message is one sentence that names the
-    file and, where the error is in one line, the line number."""
+    """An error for data that cannot be used. Its message is one sentence that names
+    the file and, if the error is in a single line, the line number."""
 
     def __init__(self, path: Path, line: int | None, problem: str) -> None:
         super().__init__(f"{path}{'' if line is None else f':{line}'}: {problem}")
@@ -30,7 +30,8 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
 def read_blocks(path: Path) -> Iterator[list[tuple[int, str]]]:
     """Read groups of lines that are separated by blank lines.
 
-    YIELDS (list[tuple[int, str]]): The lines of a group, with their numbers.
+    YIELDS (list[tuple[int, str]]): The line number and the text of each line of a
+        group.
     """
     block: list[tuple[int, str]] = []
     for number, line in read_lines(path):

@@ -15,15 +15,16 @@ from .gold_formats import get_format
 from .line_files import DataError
 from .splits import PATTERNS, Splits
 
-DEV_EVERY = 10  # without a dev file, every tenth doc of the training data is for dev
+DEV_EVERY = 10  # without dev files, every tenth doc of train is moved to dev
 
 
 class Counts(NamedTuple):
     """The sizes of a split.
 
     sentences (int | None): None if the docs do not say where sentences begin.
-    labels (Counter[str]): Labels of entities, and categories with a value of at least
-        0.5.
+    tags (Counter[str]): How often each fine-grained tag (token.tag_) occurs.
+    labels (Counter[str]): How often each entity label occurs, and each category with a
+        value of at least 0.5.
     """
 
     docs: int
@@ -35,8 +36,8 @@ class Counts(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """The sizes of each split that was written, and notes for the user about what was
-    changed in the data."""
+    """The sizes of each split that was written, and notes that tell the user how the
+    data was changed."""
 
     counts: dict[str, Counts]
     notes: list[str]
@@ -55,8 +56,8 @@ def prepare_corpus(
 
     splits (Splits): The files of "train", "dev" and "test".
     lang (str): The language whose tokenizer splits raw texts.
-    group_size (int | None): How many sentences are joined to one doc; by default, as
-        the format suggests.
+    group_size (int | None): How many sentences are joined to one doc; by default, the
+        group_size of the format.
     limit (int | None): Read at most this many sentences or texts for training.
     spans_key (str | None): Also store entities in doc.spans[spans_key].
     """

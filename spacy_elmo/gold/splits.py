@@ -1,4 +1,4 @@
-"""Find out which files of a folder are for training, development and test."""
+"""Find the files for training, for development and for testing in a folder."""
 
 import re
 from pathlib import Path
@@ -8,8 +8,8 @@ from .line_files import DataError
 
 Splits = dict[str, list[Path]]  # the files of "train", "dev" and "test"
 
-# A file name contains one of these, with no letter before or after it, as in
-# wnut17train.conll.
+# The name of a file matches one of these patterns, with no letter directly before or
+# after the match, as in wnut17train.conll.
 PATTERNS = {
     "train": r"train(ing)?",
     "dev": r"dev(el|elopment)?|val(id|idation)?",
@@ -18,8 +18,10 @@ PATTERNS = {
 
 
 def find_splits(source: Path) -> Splits:
-    """Return the files of each split, by their names. A source that is a single file is
-    for training."""
+    """Find the files of each split in a folder by their names.
+
+    source (Path): A folder, or a single file, which is then used for training.
+    """
     if source.is_file():
         return {"train": [source]}
     if not source.is_dir():

@@ -1,5 +1,5 @@
-"""Write the text of the demo pretraining: a text file, and the prose of the
-documentation that comes with every CPython.
+"""Write the text for the demo of pretraining. It consists of a given text file and of
+the prose in the documentation that every CPython contains.
 
 Run as `python -m spacy_elmo.project.demo_text FILE OUT`.
 """

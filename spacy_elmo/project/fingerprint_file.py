@@ -18,7 +18,8 @@ def write_fingerprints(out: Path, data: Any) -> None:
 
 
 def run(main: Callable[[str, Path], None], first: str) -> None:
-    """Call main with the two arguments of the command line, or exit with one sentence.
+    """Call main with the two arguments of the command line. If there is an error, exit
+    with a message of one sentence.
 
     first (str): A description of the first argument; the second is the file to write.
     """

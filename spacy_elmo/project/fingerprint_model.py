@@ -12,11 +12,12 @@ from ..bilm.formats.hdf5 import find_hdf5
 from ..fingerprints import fingerprint_path
 from .fingerprint_file import run, write_fingerprints
 
-NONE = "null"  # the value of a project's variable that is not used
+NONE = "null"  # the value of an unused variable in project.yml
 
 
 def fingerprint_model(source: str) -> list[str]:
-    """Return the fingerprints of a model's files, or the version of an installed one.
+    """Return the fingerprints of a model's files, or the version of an installed
+    pipeline.
 
     source (str): A file or folder, the name of a bundled biLM or of an installed
         pipeline, or "null" for none.
@@ -27,7 +28,7 @@ def fingerprint_model(source: str) -> list[str]:
     if not path.exists():
         path = find_bundled(source) or path
     if path.is_file():
-        # A biLM in HDF5 has two files, and the path may be that of either.
+        # A biLM in HDF5 has two files, and the path may lead to either of them.
         return [fingerprint_path(file) for file in find_hdf5(path) or [path]]
     if path.exists():
         return [fingerprint_path(path)]
