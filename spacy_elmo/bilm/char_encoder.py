@@ -1,5 +1,5 @@
-"""The token encoder of ELMoForManyLangs: known characters through a CNN or an LSTM,
-concatenated with a word embedding."""
+"""The token encoder of ELMoForManyLangs: a CNN or an LSTM over the characters of a
+word, concatenated with a word embedding."""
 
 from collections.abc import Sequence
 
@@ -22,8 +22,8 @@ BEGIN_WORD, END_WORD = "<eow>", "<bow>"
 
 
 class CharEncoder(TokenEncoder):
-    """Encodes words as [word embedding ; character features], projected. The boundaries
-    are the strings <bos> and <eos>, as in the original program."""
+    """Encodes a word as a projection of [word embedding ; character features]. The
+    sentence boundaries are the strings <bos> and <eos>, as in the original program."""
 
     def __init__(
         self, config: CharsConfig, output_dim: int, *, lexicon: Lexicon
@@ -56,8 +56,8 @@ class CharEncoder(TokenEncoder):
         return list(_mixed_keys(words))
 
     def encode(self, keys: Sequence[Key]) -> Tensor:
-        """Map keys to ids, (n_keys, 1 + width): the row of the word, then the ids of
-        its characters for the CNN or the LSTM."""
+        """Map keys to ids, (n_keys, 1 + width): the row of the word in the word table,
+        then the inputs of the CNN or the LSTM."""
         if self.chars.cnn is not None:
             words = [self._cut(str(key)) for key in keys]
             chars = self._encode_for_cnn(words)
@@ -95,8 +95,9 @@ class CharEncoder(TokenEncoder):
         return self._pad(ids, [width] * len(ids), width)
 
     def _encode_for_lstm(self, keys: Sequence[Key]) -> np.ndarray:
-        """Map keys (see _mixed_keys) to ids, (n_keys, 2 + 2 * width): two directions
-        and the characters of the two words, filled up with -1."""
+        """Map keys (see _mixed_keys) to ids, (n_keys, 2 + 2 * width): two directions,
+        then the characters of the first and of the second word. A word is padded to the
+        key's length and then filled up with -1."""
         lengths = [key[1] for key in keys]  # type: ignore[index]
         width = max(lengths, default=0)
         parts = [key[2:] for key in keys]  # type: ignore[index]
@@ -118,7 +119,8 @@ class CharEncoder(TokenEncoder):
 
 
 class CharNetwork(nn.Module):
-    """Maps character ids to features: a CNN, or the last states of an LSTM."""
+    """Maps character ids to features (n_keys, n_features): the outputs of a CNN, or the
+    last states of an LSTM."""
 
     def __init__(self, config: CharsConfig, n_rows: int) -> None:
         super().__init__()
@@ -167,12 +169,14 @@ class CharNetwork(nn.Module):
 
 def _mixed_keys(words: Sequence[str]) -> list[tuple]:
     """Make keys for the LSTM: (word, length, (direction, word), (direction, word)).
+    The two pairs name the LSTM states that become the features of the token.
 
-    The original program has a mistake that is part of its models: it pads all words to
-    the longest, runs the LSTM over the padding, concatenates the last states of all
-    words, first of one direction and then of the other, and reshapes that row into
-    tokens. So a token gets the states of two *other* words. This is reproduced for each
-    sentence alone, as that program does with a batch size of 1.
+    The models were trained with a mistake in the original program, so it is repeated
+    here. The program pads all words to the longest one and runs the LSTM over the
+    padding too. It lists the last states of all words, first of one direction and then
+    of the other, and gives the first two states to the first token, the next two to the
+    second, and so on. So most tokens get the states of two *other* words. Here, each
+    sentence is treated like a batch of 1 in the original program.
     """
     n = len(words)
     length = max(len(word) for word in words) + 2

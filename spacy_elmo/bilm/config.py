@@ -1,10 +1,11 @@
-"""The config of a biLM: sizes that are checked on construction, to and from JSON."""
+"""The config of a biLM. Values are checked on construction."""
 
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar, TypeVar
 
 ACTIVATIONS = ("relu", "tanh")
-BYTE_ROWS = 261  # 256 bytes, begin and end of sentence, begin and end of word, padding
+# 256 bytes, beginning and end of a sentence, beginning and end of a word, and padding.
+BYTE_ROWS = 261
 
 ConfigT = TypeVar("ConfigT")
 
@@ -62,12 +63,15 @@ def _default_filters() -> list[list[int]]:
 
 @dataclass(frozen=True)
 class BytesConfig:
-    """Words as UTF-8 bytes, through a character CNN, as in published ELMo models.
+    """An encoder that reads the UTF-8 bytes of words with a character CNN, as in
+    published ELMo models.
 
-    n_rows (int): The number of character embeddings on file: 261, or 262 where row 0
-        is an all-zero row for "no word".
-    n_characters (int): The number in the options file (261 or 262). It has no effect
-        and is only kept to be written back.
+    filters (list[list[int]]): The [width, number] of the filters of each width.
+    max_chars (int): The longest word, in bytes, with 2 for its beginning and end.
+    n_rows (int): The number of character embeddings in the weights: 261, or 262 if row
+        0 is an all-zero row for "no word".
+    n_characters (int): The n_characters of the options file (261 or 262). It has no
+        effect and is only kept to be written back.
     projection (bool | None): Whether the encoder ends in a projection; None if that
         follows from the sizes (see BiLMConfig).
     """
@@ -94,8 +98,12 @@ class BytesConfig:
 
 @dataclass(frozen=True)
 class CharsConfig:
-    """Words as known characters, through a CNN or an LSTM (reader), with an optional
-    word embedding, as in ELMoForManyLangs. Always ends in a projection."""
+    """An encoder that reads the characters of words, with an optional word embedding,
+    as in ELMoForManyLangs. It always ends in a projection.
+
+    reader (str): The network that reads the characters: "cnn" or "lstm".
+    word_dim (int): The size of the word embedding; 0 for none.
+    """
 
     type: ClassVar[str] = "chars"
     reader: str = "cnn"
@@ -114,7 +122,7 @@ class CharsConfig:
 
 @dataclass(frozen=True)
 class WordsConfig:
-    """Words as rows of a table.
+    """An encoder that looks up words in a table of vectors.
 
     trainable (bool): Whether training changes the table.
     projection (bool | None): Whether the encoder ends in a projection; None if that
@@ -150,9 +158,14 @@ ENCODER_CONFIGS: dict[str, type[Any]] = {
 class LSTMConfig:
     """The two stacks of LSTMs.
 
+    dim (int): The size of the cell c.
+    projection_dim (int): The size of the output h, and of the inputs.
+    cell_clip, proj_clip (float | None): Clip c and h to +- this; None to not clip.
+    skip_connections (bool): Whether each layer but the first adds its inputs to its
+        outputs.
     forget_bias (float): Added to the forget gate when the model runs.
-    projection (bool): Whether h is (o * tanh(c)) W_P. Without a projection, dim must be
-        equal to projection_dim.
+    projection (bool): Whether a matrix projects the outputs from dim to projection_dim.
+        Without it, the two must be equal.
     """
 
     dim: int = 1024
@@ -187,7 +200,8 @@ class SoftmaxConfig:
 
     type (str): "full", "sampled" or "adaptive".
     n_samples (int): The number of words that a sampled softmax draws.
-    cutoffs (list[int] | None): Where the clusters of an adaptive softmax begin.
+    cutoffs (list[int] | None): The word numbers at which the clusters of rare words of
+        an adaptive softmax begin; None for default ones.
     """
 
     n_words: int
@@ -240,8 +254,8 @@ class BiLMConfig:
 
     @property
     def encoder_projection(self) -> bool:
-        """Whether the token encoder ends in a linear projection: always with a
-        CharsConfig, otherwise if configured or if the sizes differ."""
+        """Tell whether the token encoder ends in a linear projection: always with a
+        CharsConfig, otherwise as configured, or by default if the sizes differ."""
         if isinstance(self.encoder, CharsConfig):
             return True
         if self.encoder.projection is not None:
@@ -250,7 +264,7 @@ class BiLMConfig:
 
     @property
     def width(self) -> int:
-        """The width of a layer: both directions together."""
+        """Return the width of a layer: both directions together."""
         return 2 * self.lstm.projection_dim
 
     def to_dict(self) -> dict[str, Any]:
@@ -260,10 +274,10 @@ class BiLMConfig:
 
     @classmethod
     def from_dict(cls, data: Any) -> "BiLMConfig":
-        """Make a config from the result of to_dict.
+        """Make a config from the result of to_dict. Raise a ValueError that names the
+        key if anything is missing, unknown or wrong.
 
-        data (Any): Parsed JSON. Raises a ValueError that names the key if anything is
-            missing, unknown or wrong.
+        data (Any): Parsed JSON.
         RETURNS (BiLMConfig): The config.
         """
         if not isinstance(data, dict):

@@ -9,5 +9,6 @@ def to_device(values: np.ndarray | Tensor, device: torch.device | str) -> Tensor
     """Copy values to a device. A plain `.to(device)` would wait until a GPU has
     finished all its queued work."""
     tensor = torch.as_tensor(values)
-    # Safe: memory that is not pinned, like ours, has been copied when this returns.
+    # This is safe because our memory is not pinned: then torch has read all values when
+    # the call returns.
     return tensor.to(device, non_blocking=torch.device(device).type == "cuda")

@@ -23,7 +23,8 @@ Key = Hashable
 
 
 class Boundary(Enum):
-    """The begin and the end of a sentence. Not strings, so that no word equals them."""
+    """The beginning and the end of a sentence, with their ids in byte models. They are
+    not strings, so that no word equals them."""
 
     BEGIN = 256
     END = 257
@@ -31,7 +32,8 @@ class Boundary(Enum):
 
 @dataclass
 class Lexicon:
-    """The characters and words that an encoder has rows for. Byte models need none."""
+    """The characters and words that an encoder knows, with their rows in its tables.
+    Byte models need no lexicon."""
 
     characters: dict[str, int] = field(default_factory=dict)
     words: dict[str, int] = field(default_factory=dict)
@@ -53,7 +55,8 @@ class TokenEncoder(nn.Module):
         self.projection = Linear(n_features, output_dim) if projection else None
 
     def keys(self, sentence: Sequence[str]) -> list[Key]:
-        """Return keys for the begin of the sentence, each of its words, and its end."""
+        """Return keys for the beginning of a sentence, each of its words, and its
+        end."""
         return [Boundary.BEGIN, *sentence, Boundary.END]
 
     def encode(self, keys: Sequence[Key]) -> Tensor:
@@ -64,7 +67,8 @@ class TokenEncoder(nn.Module):
     def forward(self, *groups: Tensor) -> Tensor:
         """Map ids to vectors.
 
-        groups (Tensor): Ids as `encode` returns them, on the host.
+        groups (Tensor): Ids as `encode` returns them, (n_keys, width) each, on the
+            host.
         RETURNS (Tensor): (n_keys of all groups, output_dim), on the encoder's device.
         """
         x = self.grouped_features(groups)
@@ -75,12 +79,13 @@ class TokenEncoder(nn.Module):
         return torch.cat([self.features(ids) for ids in groups])
 
     def features(self, ids: Tensor) -> Tensor:
-        """Map one group of ids to the inputs of the projection."""
+        """Map one group of ids (n_keys, width) to the inputs of the projection,
+        (n_keys, n_features)."""
         raise NotImplementedError
 
     def cost(self, key: Key) -> int:
-        """Return the length of the key's row. Keys of similar cost are encoded
-        together."""
+        """Return the length of a key, in bytes or characters. Keys of similar length
+        are encoded together, which saves padding."""
         return 1
 
 
@@ -134,15 +139,20 @@ class ByteEncoder(TokenEncoder):
 
 
 def row_width(lengths: np.ndarray, widest: int, max_chars: int) -> int:
-    """Compute how many of max_chars positions are needed. The CNN takes the maximum
-    over all windows, and windows that contain only padding are equal: one is enough."""
+    """Compute how wide rows of character ids must be. They need not always be padded to
+    max_chars: the CNN takes the maximum over all windows, and all windows that contain
+    only padding give the same value, so one such window is enough.
+
+    lengths (np.ndarray): The lengths of words without their boundaries, (n_words,).
+    widest (int): The width of the widest filter.
+    """
     longest = int(lengths.max(initial=1)) + 2
     return min(max_chars, longest + widest)
 
 
 class WordEncoder(TokenEncoder):
-    """Encodes words as rows of a table. The lexicon has rows for the begin and end of
-    sentences and for unknown words, under our names or those of ELMoForManyLangs."""
+    """Encodes words as rows of a table. The lexicon must contain the beginning and the
+    end of sentences and the unknown word, with the names in SPECIAL or MANYLANGS."""
 
     SPECIAL = ("<S>", "</S>", "<UNK>")
     MANYLANGS = ("<bos>", "<eos>", "<oov>")

@@ -9,7 +9,8 @@ class SourceError(ValueError):
 class LexiconError(ValueError):
     """Raised for a lexicon that lacks a symbol.
 
-    part (str): "characters" or "words".
+    part (str): The part of the lexicon: "characters" or "words".
+    symbol (str): The symbol that is missing.
     """
 
     def __init__(self, part: str, symbol: str) -> None:

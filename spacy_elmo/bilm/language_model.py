@@ -42,7 +42,8 @@ def predict_word(
         raise ValueError(f"n is {n}; expected a number of words")
     top = bilm(bilm.prepare([sentence])).layers[-1, 0]  # boundaries included
     width = bilm.config.lstm.projection_dim
-    # The forward state of the word before, the backward state of the word after.
+    # Neither direction may have read the word itself: take the forward output at the
+    # word before it and the backward output at the word after it.
     sides = torch.stack([top[position, :width], top[position + 2, width:]])
     scores = head.all_log_probs(sides).sum(0)
     for word in (BEGIN, END, UNKNOWN):
@@ -57,7 +58,7 @@ def surprisal(bilm: "BiLM", sentences: Sequence[Sequence[str]]) -> list[np.ndarr
     """Compute the surprisal of each word; see BiLM.surprisal."""
     head, vocab = get_head(bilm)
     numbers = {word: number for number, word in enumerate(vocab)}
-    # In a text, the names of the boundaries are unknown words.
+    # A word of the text that is spelled like a boundary counts as an unknown word.
     numbers[BEGIN] = numbers[END] = numbers[UNKNOWN]
     out = [np.zeros((len(words), 2), dtype=np.float32) for words in sentences]
     width = bilm.config.lstm.projection_dim

@@ -1,8 +1,8 @@
 """The differentiable layers of a biLM: linear map, character CNN, projected LSTM.
 
-Weights have the shape (in, out) that they have in HDF5 files, so that loading and
-saving these never transposes anything. Constructors leave weights uninitialized, to be
-loaded; `reset_parameters` draws random ones.
+Weights have the shape (n_in, n_out), as in HDF5 files, so that loading and saving such
+files never transposes anything. Constructors leave weights uninitialized, because most
+models are loaded; `reset_parameters` draws random ones.
 """
 
 import math
@@ -108,9 +108,11 @@ class CharCNN(nn.Module):
         return x
 
     def merges_filters(self, groups: Sequence[Tensor]) -> bool:
-        """Tell whether `convolve_max` can compute the filters of all widths at once: in
-        training, unless words fill their rows. On a GPU, checking the rows would mean
-        to wait for it."""
+        """Tell whether to compute the filters of all widths at once, with
+        `convolve_max`: in training on a CPU, if all rows end with enough padding.
+
+        groups (Sequence[Tensor]): Character ids, (n_words, length) each.
+        """
         return (
             torch.is_grad_enabled()
             and self.embedding.device.type == "cpu"
@@ -119,15 +121,18 @@ class CharCNN(nn.Module):
 
     @staticmethod
     def _to_autocast(*weights: Tensor) -> list[Tensor]:
-        """Convert weights to the dtype of autocast on a CPU, if it is enabled. Autocast
-        itself converts the inputs of torch's own operations only."""
+        """Convert weights to the dtype of autocast on a CPU, if autocast is enabled. It
+        converts the inputs of torch's operations, but not those of `convolve_max`."""
         if not torch.is_autocast_enabled("cpu"):
             return list(weights)
         return [weight.to(torch.get_autocast_dtype("cpu")) for weight in weights]
 
     def convolve(self, ids: Tensor) -> Tensor:
-        """Compute the activations of all filters, (n_words, n_features), one width
-        after another."""
+        """Compute the activations of all filters, one width after another.
+
+        ids (Tensor): Character ids, (n_words, length).
+        RETURNS (Tensor): (n_words, n_features).
+        """
         n_words, length = ids.shape
         ids = to_device(ids, self.embedding.device)
         chars = F.embedding(ids, self.embedding)  # (n_words, length, char_dim)
@@ -144,9 +149,9 @@ class CharCNN(nn.Module):
 
 
 class ProjectedLSTM(nn.Module):
-    """One LSTM layer of one direction, with a projection of its outputs. The gates in
-    weight (n_in + proj, 4 * dim) and bias have the order input, candidate, forget,
-    output."""
+    """One LSTM layer of one direction, with an optional projection of its outputs. The
+    columns of weight (n_in + proj, 4 * dim) and bias (4 * dim,) are the gates in the
+    order input, candidate, forget, output."""
 
     def __init__(
         self,

@@ -19,7 +19,8 @@ from .softmax import make_softmax
 from .stack import run_stack
 from .state import LayerState, State
 
-MAX_BATCH_TOKENS = 2048  # enough for fast products, with little memory
+# Large enough for fast matrix products, small enough to need little memory.
+MAX_BATCH_TOKENS = 2048
 
 ResultT = TypeVar("ResultT")
 
@@ -27,9 +28,9 @@ ResultT = TypeVar("ResultT")
 class Batch(NamedTuple):
     """Sentences as tensors.
 
-    ids: The ids of distinct words, (n_words, ...), on the host.
-    tokens: The row of each token in ids, boundaries included, padded with 0,
-        (n_rows, n_steps), on the model's device.
+    ids: The encoder's ids of each distinct word, (n_words, ...), on the host.
+    tokens: For each token, boundaries included, the row of its word in ids; padded
+        with 0, (n_rows, n_steps), on the model's device.
     lengths: The number of tokens in each row, boundaries included, (n_rows,), on the
         model's device.
     """
@@ -40,9 +41,12 @@ class Batch(NamedTuple):
 
 
 class Output(NamedTuple):
-    """All layers (n_layers + 1, n_rows, n_steps, width), boundaries included and
-    meaningless where a row is padded, and the states after the last token of each
-    row."""
+    """The result of the model.
+
+    layers: All layers, (n_layers + 1, n_rows, n_steps, width), boundaries included.
+        Values at padded places are meaningless.
+    state: The states after the last token of each row.
+    """
 
     layers: Tensor
     state: State
@@ -115,7 +119,7 @@ class BiLM(nn.Module):
 
     @property
     def weight(self) -> Tensor:
-        """One of the weights, which has the device and dtype of all."""
+        """Return one of the weights. All weights have the same device and dtype."""
         return self.directions[0][0].weight
 
     @property
@@ -148,6 +152,7 @@ class BiLM(nn.Module):
 
         batch (Batch): Sentences, as `prepare` returns them.
         state (State | None): States to start from; None for zeros.
+        RETURNS (Output): Layers and the new state.
         """
         x = self.encoder(batch.ids)[batch.tokens]  # (n_rows, n_steps, proj)
         return self.contextualize(x, batch.lengths, state)
@@ -209,7 +214,8 @@ class BiLM(nn.Module):
         sentences (Sequence[Sequence[str]]): Tokenized sentences.
         stateful (bool): Start sentence r from the last states of sentence r of the
             previous stateful call (see reset_state).
-        max_batch_tokens (int): Tokens computed at a time.
+        max_batch_tokens (int): The most tokens to compute at a time. A longer sentence
+            is computed alone.
         RETURNS (list[np.ndarray]): float32, (n_layers + 1, n_tokens, width) for each
             sentence, in order.
         """
@@ -231,24 +237,25 @@ class BiLM(nn.Module):
         max_batch_tokens: int = MAX_BATCH_TOKENS,
         finish: Callable[[int, Tensor], Any] | None = None,
     ) -> tuple[list[Any], State | None]:
-        """Compute all layers of every token as tensors, without side effects: the state
-        is an argument and a result.
+        """Compute all layers of every token as tensors. The model stores no state: the
+        caller passes it in and gets the new one back.
 
         sentences (Sequence[Sequence[str]]): Tokenized sentences.
         state (State | None): Sentence r starts from row r; missing rows are zero. None
             starts every sentence from zero.
-        max_batch_tokens (int): Tokens computed at a time.
-        finish (Callable | None): Called with the number and the layers of each
-            sentence as soon as they are computed. Its results are returned instead of
-            the layers, so that not all layers need to be in memory at once.
+        max_batch_tokens (int): As for `embed`.
+        finish (Callable | None): Called with the number of each sentence and its layers
+            as soon as they are computed. Its results are returned instead of the
+            layers, so that not all layers need to be in memory at once.
         RETURNS (tuple): The layers of each sentence, (n_tokens, n_layers + 1, width),
-            on the model's device, and the new state (None if none was given).
+            on the model's device, and the new state (None if state is None).
         """
         if finish is None:
             return self._run(sentences, state, max_batch_tokens, _unchanged)
         return self._run(sentences, state, max_batch_tokens, finish)
 
-    # The caches must hold ordinary tensors, also when called under inference mode.
+    # Leave the caller's inference mode: a tensor made in it could not be changed later,
+    # and the caches change theirs.
     @torch.inference_mode(False)
     @torch.no_grad()
     def _run(
@@ -277,10 +284,10 @@ class BiLM(nn.Module):
         """Predict the word at a position from the words before and after it.
 
         sentence (Sequence[str]): The words. The word at the position has no influence.
-        position (int): The position.
+        position (int): The position of the word to predict, from 0.
         n (int): How many words to return.
         RETURNS (list[tuple[str, float]]): The most likely words of the softmax and
-            their probabilities, normalized over its vocabulary.
+            their probabilities, which add up to 1 over its vocabulary.
         """
         from .language_model import predict_word
 
@@ -290,8 +297,8 @@ class BiLM(nn.Module):
         """Compute the surprisal of each word in bits: -log2 of its probability. Words
         that the softmax does not know count as <UNK>.
 
-        RETURNS (list[np.ndarray]): For each sentence (n_tokens, 2): given the words
-            before it, and given the words after it.
+        RETURNS (list[np.ndarray]): float32, (n_tokens, 2) for each sentence. Column 0
+            is the surprisal given the words before, column 1 given the words after.
         """
         from .language_model import surprisal
 
@@ -315,7 +322,8 @@ class BiLM(nn.Module):
         self._embedder = EmbedderSlot()
 
     def __getstate__(self) -> dict[str, Any]:
-        # Copies and pickles carry the weights and nothing derived from them.
+        # Copies and pickles do not need the state and the caches, and the lock of the
+        # caches cannot be pickled.
         dropped = ("_state", "_embedder")
         return {k: v for k, v in self.__dict__.items() if k not in dropped}
 
@@ -324,8 +332,8 @@ class BiLM(nn.Module):
         self._reset_derived()
 
     def save(self, folder: str | Path, dtype: str = "float32") -> None:
-        """Write the native form: a folder with config.json, weights.safetensors and,
-        if there is a softmax, softmax.safetensors and vocab.txt.
+        """Write the native form: a folder with config.json, weights.safetensors and, if
+        the model has them, softmax.safetensors, vocab.txt and lexicon.json.
 
         dtype (str): "float32", or for smaller files "float16" or "int8".
         """

@@ -1,10 +1,12 @@
 """Output layers of the language model, shared by both directions.
 
-Each has `loss(hidden, targets)`, the summed negative log likelihood to train on (an
-estimate if the layer samples), and `log_probs(hidden, targets)`, the exact natural
-logarithm of each target's probability. hidden is (n, proj). targets is (n,), on the
-device or on the host; the adaptive layer needs them on the host, and copying them from
-a GPU would mean to wait for it."""
+Each class has two methods. `loss(hidden, targets)` returns the summed negative log
+likelihood to train on, a scalar; a sampled softmax estimates it. `log_probs(hidden,
+targets)` returns the exact natural logarithm of each target's probability, (n,).
+
+hidden is (n, proj), on the device. targets is (n,), on the device or on the host. An
+adaptive softmax is faster with targets on the host: it needs them there, and to copy
+them from a GPU it would have to wait for the GPU."""
 
 import math
 from collections.abc import Iterator
@@ -64,7 +66,7 @@ class FullSoftmax(nn.Module):
                 self.weight[words],
                 self.bias[words],
                 use_reentrant=False,
-                preserve_rng_state=False,  # nothing is drawn here
+                preserve_rng_state=False,  # log_sum_exp draws no random numbers
             )
             if words.start:
                 part = torch.logaddexp(totals.pop(), part)
@@ -84,10 +86,11 @@ def log_sum_exp(hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 class SampledSoftmax(FullSoftmax):
-    """A softmax that is trained against a sample of words, drawn without replacement
-    from a log-uniform distribution over ranks (words are sorted by falling frequency).
-    Logits are corrected by the expected counts of the words in the sample. A sampled
-    word that is the target itself is left out."""
+    """A softmax whose loss compares the target with a sample of words instead of all
+    words. The sample is drawn without replacement from a log-uniform distribution over
+    ranks (words are sorted by falling frequency). The logarithm of a word's expected
+    count in the sample is subtracted from its logit. A sampled word that is the target
+    itself is left out."""
 
     def __init__(self, config: SoftmaxConfig, projection_dim: int) -> None:
         super().__init__(config, projection_dim)
@@ -130,7 +133,11 @@ class SampledSoftmax(FullSoftmax):
             n_tries += size
 
     def log_expected_count(self, words: Tensor, n_tries: int) -> Tensor:
-        """Compute the log probability that a word is in a sample of n_tries draws."""
+        """Compute the log probability that each word is in a sample of n_tries draws.
+
+        words (Tensor): Word numbers, (n,).
+        RETURNS (Tensor): (n,).
+        """
         ranks = words.double()
         p = torch.log1p(1 / (ranks + 1)) / math.log(self.n_words + 1)
         count = -torch.expm1(n_tries * torch.log1p(-p))
@@ -147,9 +154,9 @@ def _first_places(values: Tensor) -> Tensor:
 
 
 class AdaptiveSoftmax(nn.Module):
-    """A softmax with rare words in clusters with smaller vectors (Grave et al. 2017).
-    Uses torch's module, but not its forward pass, which waits for the device to know
-    the cluster of each target."""
+    """A softmax that puts rare words into clusters with smaller vectors (Grave et al.
+    2017). It uses the weights of torch's module, but not its forward pass, which has to
+    wait for a GPU to find the cluster of each target."""
 
     def __init__(self, config: SoftmaxConfig, projection_dim: int) -> None:
         super().__init__()
@@ -159,7 +166,8 @@ class AdaptiveSoftmax(nn.Module):
             projection_dim,
             config.n_words,
             cutoffs,
-            # A bit less than the root, so that no cluster is rounded down to width 0.
+            # Cluster k has vectors of size projection_dim // div_value**k. This limit
+            # keeps the size of the last cluster from being rounded down to 0.
             div_value=min(4.0, 0.999 * projection_dim ** (1 / len(cutoffs))),
         )
 
@@ -194,14 +202,20 @@ class AdaptiveSoftmax(nn.Module):
 
 
 def _log_probs(logits: Tensor, words: np.ndarray) -> Tensor:
-    """Compute the log probability of one word per row, (n,)."""
+    """Compute the log probability of one word per row.
+
+    logits (Tensor): (n, n_words).
+    words (np.ndarray): (n,).
+    RETURNS (Tensor): (n,).
+    """
     index = to_device(words, logits.device)[:, None]
     return F.log_softmax(logits, 1).gather(1, index)[:, 0]
 
 
 def default_cutoffs(n_words: int) -> list[int]:
-    """Choose the cutoffs of an adaptive softmax: a tenth and half of the vocabulary, at
-    most 20,000 and 200,000 words."""
+    """Choose the cutoffs of an adaptive softmax: a tenth of the vocabulary, but at most
+    20,000 words, and half of it, but at most 200,000 words. A very small vocabulary
+    gets only the first."""
     if n_words < 3:
         raise ValueError(f"an adaptive softmax needs 3 words or more, found {n_words}")
     first = max(1, min(20_000, n_words // 10))

@@ -28,8 +28,8 @@ def run_stack(
         returns its outputs and its last state.
     skip_connections (bool): Add the inputs of each layer but the first to its outputs.
     dropout (Callable | None): Applied to the inputs of each layer.
-    YIELDS (tuple): The outputs (with the skip connection) and the last state of each
-        layer.
+    YIELDS (tuple): The outputs of each layer, after its skip connection, and its last
+        state.
     """
     for j, (layer, state) in enumerate(zip(layers, states, strict=True)):
         if dropout is not None:

@@ -44,12 +44,12 @@ class State(NamedTuple):
         return self.h.shape[2]
 
     def take(self, rows: Sequence[int]) -> "State":
-        """Copy some rows."""
+        """Copy the rows with these numbers."""
         chosen = self._index(rows)
         return State(self.h[:, :, chosen], self.c[:, :, chosen])
 
     def put(self, rows: Sequence[int], other: "State") -> None:
-        """Overwrite some rows."""
+        """Overwrite the rows with these numbers by the rows of another state."""
         chosen = self._index(rows)
         self.h[:, :, chosen] = other.h
         self.c[:, :, chosen] = other.c

@@ -21,9 +21,10 @@ def bilm_from_word_vectors(
     """Make an untrained biLM that encodes words with a table of static word vectors.
 
     words (Sequence[str]): Distinct words.
-    vectors (np.ndarray): Their vectors, (n_words, dim). Words without a vector get the
-        mean of all vectors, the sentence boundaries get noise with the same deviation.
-    lstm (LSTMConfig | None): Sizes of the LSTMs.
+    vectors (np.ndarray): Their vectors, (n_words, dim). Unknown words get the mean of
+        all vectors. The two sentence boundaries get random vectors with the standard
+        deviation of the others.
+    lstm (LSTMConfig | None): Sizes of the LSTMs; None for the defaults.
     trainable (bool): Whether training changes the table.
     RETURNS (BiLM): The model.
     """
