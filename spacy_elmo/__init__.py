@@ -8,7 +8,7 @@ __all__ = ["BiLM", "__version__", "load_bilm"]
 
 
 def __getattr__(name: str) -> Any:
-    # spaCy imports this package with every pipeline, so do not import torch yet.
+    # Every spaCy command imports this package, and importing torch would slow it down.
     if name in ("BiLM", "load_bilm"):
         from . import bilm
 

@@ -1,4 +1,4 @@
-"""Write files and folders so that readers never see a part of one."""
+"""Write files and folders so that readers never see an incomplete one."""
 
 import os
 import shutil
@@ -8,8 +8,11 @@ from typing import Any
 
 
 def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:
-    """Have `write` make a file beside path, then move it there: whoever reads path
-    sees the old file or the new one, never a part."""
+    """Write a temporary file in the folder of `path`, then rename it to `path`. Readers
+    of `path` see the old file or the new one, always complete.
+
+    write (Callable[[Path], Any]): Writes the file to the path that it is called with.
+    """
     part = path.with_name(path.name + ".part")
     write(part)
     part.chmod(0o644)  # safetensors writes files for their owner only
@@ -17,8 +20,8 @@ def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:
 
 
 def replace_folder(part: Path, target: Path) -> None:
-    """Put a finished folder where another may be. Whenever this is interrupted, the old
-    one or the new one can be had, after `restore_folder`."""
+    """Move the finished folder `part` to `target`, and delete the folder that was there
+    before. If this was interrupted, `restore_folder` makes `target` complete again."""
     old = _aside(target)
     shutil.rmtree(old, ignore_errors=True)
     if target.exists():
@@ -28,7 +31,8 @@ def replace_folder(part: Path, target: Path) -> None:
 
 
 def restore_folder(target: Path) -> None:
-    """Undo a replacement that was interrupted, or tidy up after it."""
+    """Repair `target` after an interrupted `replace_folder`: if the new folder is not
+    there, move the old one back, otherwise delete the old one."""
     old = _aside(target)
     if old.exists() and not target.exists():
         os.replace(old, target)

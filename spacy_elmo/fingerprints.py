@@ -1,4 +1,5 @@
-"""Fingerprint contents: equal contents have equal fingerprints, wherever they lie."""
+"""Compute fingerprints of data and files. Equal contents have equal fingerprints,
+wherever they are stored."""
 
 import json
 from collections.abc import Iterable
@@ -17,9 +18,10 @@ def fingerprint_data(data: Any) -> str:
 
 
 def fingerprint_files(files: Iterable[tuple[str, Path]]) -> str:
-    """Fingerprint the contents of files, in their order.
+    """Fingerprint the contents of files, in the given order.
 
-    files: A label that counts too, such as a relative path, and the path of each file.
+    files (Iterable[tuple[str, Path]]): A label and the path of each file. The label,
+        such as a relative path, is part of the fingerprint; the path is not.
     """
     digest = blake2b(digest_size=SIZE)
     for label, path in files:
@@ -31,7 +33,7 @@ def fingerprint_files(files: Iterable[tuple[str, Path]]) -> str:
 
 
 def fingerprint_path(path: Path) -> str:
-    """Fingerprint a file, or all files of a folder with their places in it."""
+    """Fingerprint a file, or all files of a folder and their paths relative to it."""
     if path.is_file():
         return fingerprint_files([("", path)])
     found = sorted(file for file in path.rglob("*") if file.is_file())

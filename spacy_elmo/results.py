@@ -1,4 +1,4 @@
-"""The form of every result file: the commands write it, the report reads it.
+"""The forms of all result files, which the commands write and the report reads.
 
 | file | written by | form |
 |---|---|---|
@@ -11,7 +11,7 @@
 | runs/NAME.json, beside compare.json | compare | `RunResult` |
 | speed.json, beside compare.json | compare | `Speeds` |
 
-It is long because all forms stand in one place.
+This file is long because it has all forms in one place.
 """
 
 import re
@@ -24,8 +24,8 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel, model_validator
 from .files import write_atomically
 
 LOG_NAME = "log.jsonl"
-# The scores that a comparison shows, in this order: a pattern for the name that spaCy
-# gives them, and a label.
+# The scores that a comparison shows, in this order. The keys are patterns for spaCy's
+# names of the scores, the values are labels.
 METRICS = {
     r"tag_acc": "Tag accuracy",
     r"pos_acc": "POS accuracy",
@@ -35,12 +35,12 @@ METRICS = {
     r"dep_las": "Dependency LAS",
     r"ents_f": "Entity F-score",
     r"cats_macro_f": "Category F-score",
-    r"spans_(.+)_f": "Span F-score",  # a key of doc.spans
+    r"spans_(.+)_f": "Span F-score",  # the group is a key of doc.spans
 }
 
 
 def metric_label(name: str) -> str:
-    """Return the label of a score, or its name if it is none of METRICS."""
+    """Return the label of a score, or its name if no pattern of METRICS matches."""
     for pattern, label in METRICS.items():
         match = re.fullmatch(pattern, name)
         if match is not None:
@@ -50,13 +50,13 @@ def metric_label(name: str) -> str:
 
 class Form(BaseModel):
     """Base class of the forms. Keys that a form does not declare are kept, so that
-    files of other versions can still be read."""
+    files written by other versions can still be read."""
 
     model_config = ConfigDict(extra="allow")
 
 
 def as_json(result: BaseModel) -> dict[str, Any]:
-    """Return the keys that were set, as JSON holds them."""
+    """Convert a result to a dict for JSON, without the keys that were never set."""
     return result.model_dump(exclude_unset=True)
 
 
@@ -66,7 +66,7 @@ def write_result(path: Path, result: BaseModel) -> None:
     write_atomically(path, lambda part: srsly.write_json(part, as_json(result)))
 
 
-# A number, or a name such as "mix".
+# The number of a layer, or a name such as "mix".
 Layer = int | str
 
 
@@ -84,7 +84,8 @@ class ConfigRow(Form):
 class StepRow(Form):
     """A row of a pretraining log: a training step.
 
-    words, seconds: Since the training began.
+    words (int): How many words were processed since training began.
+    seconds (float): How much time has passed since training began.
     """
 
     type: Literal["step"]
@@ -102,8 +103,8 @@ class StepRow(Form):
 class Perplexity(Form):
     """Perplexity of a text in both directions.
 
-    mean (float): The mean of the two.
-    unknown_rate (float | None): Share of the tokens that the vocabulary lacks.
+    mean (float): The mean of forward and backward.
+    unknown_rate (float | None): Share of the tokens that are not in the vocabulary.
     """
 
     kind: Literal["perplexity"] = "perplexity"
@@ -139,10 +140,11 @@ class ProbeRow(Form):
 
 
 class ProbeTask(Form):
-    """What is predicted, from how many examples, and how well.
+    """What is predicted, and the accuracy of each classifier.
 
-    unseen (int): For senses, how many examples have a lemma that the training data
-        lacks. They count as errors.
+    train, dev (int): The number of examples in the training and development data.
+    unseen (int): For senses, how many examples of the development data have a lemma
+        that is not in the training data. They count as errors.
     """
 
     task: str
@@ -170,8 +172,8 @@ class Probe(Form):
 class WordInContext(Form):
     """A word in its sentence.
 
-    sentence (list[str] | str): The tokens, or the tokens separated by single spaces. A
-        no-break space belongs to a token.
+    sentence (list[str] | str): The tokens, as a list or as a string with single spaces
+        between them. A no-break space is part of a token.
     position (int): Index of the word in the tokens.
     """
 
@@ -230,7 +232,7 @@ class Neighbors(Form):
 
 
 class Occurrence(Form):
-    """A text in which the characters from start to end are the word."""
+    """A text in which text[start:end] is the word, and the sense of the word there."""
 
     text: str
     start: int = Field(ge=0)
@@ -245,25 +247,26 @@ class Occurrence(Form):
 
 
 class LayerAccuracy(Form):
-    """How often the nearest other occurrence has the same sense."""
+    """How often the nearest other occurrence of a word has the same sense, by the
+    vectors of one layer."""
 
     layer: Layer
     accuracy: float
 
 
 class MeanAccuracy(LayerAccuracy):
-    """Means over words.
+    """The accuracy of a layer as the mean over all words.
 
-    majority (float): The mean share of the most frequent sense.
+    majority (float): The share of a word's most frequent sense, as the mean over words.
     """
 
     majority: float
 
 
 class SenseLayer(LayerAccuracy):
-    """A map of the occurrences.
+    """The accuracy of a layer for one word, and a map of the word's occurrences.
 
-    points (list[list[float]]): Coordinates, (n_occurrences, 2).
+    points (list[list[float]]): Coordinates on the map, (n_occurrences, 2).
     """
 
     points: list[Annotated[list[float], Field(min_length=2, max_length=2)]]
@@ -318,8 +321,10 @@ class Senses(Form):
 class LayerMix(Form):
     """How a component weights the layers.
 
-    task (str): The component, and where it takes ELMo.
-    s (list[float]): The weight of each layer; they sum to 1.
+    task (str): The name of the component, followed by "(input)" or "(output)" if its
+        model is a Tok2VecWithElmo.
+    s (list[float]): The weight of each layer, (n_layers + 1,). Learned weights sum
+        to 1.
     gamma (float): The scale of the weighted sum.
     """
 
@@ -332,7 +337,7 @@ class RunResult(Form):
     """The result of one training of a comparison.
 
     fingerprint (str): Identifies the config, the data and the versions.
-    versions (dict[str, str]): The versions of the packages it was trained with.
+    versions (dict[str, str]): The versions of the packages that affect the scores.
     test_scores (dict[str, float] | None): None if no test data was given.
     seconds (float): How long the training took.
     """
@@ -351,7 +356,7 @@ class RunResult(Form):
 class Speed(Form):
     """How fast a trained pipeline predicts.
 
-    fingerprint (str): The fingerprint of its run.
+    fingerprint (str): The fingerprint of the run that trained the pipeline.
     """
 
     fingerprint: str
@@ -375,7 +380,7 @@ class Score(Form):
 
 
 class DataSize(Form):
-    """How much a share of the training data is."""
+    """The size of a share of the training data."""
 
     share: float
     docs: int
@@ -385,9 +390,10 @@ class DataSize(Form):
 class VariantResult(Form):
     """A variant of the pipeline, trained with a share of the training data.
 
-    label (str): The name for readers.
-    error_reduction (dict[str, float | None]): By which share there are fewer errors
-        than with the baseline, by score; None for the baseline itself.
+    label (str): The name in tables.
+    error_reduction (dict[str, float | None]): For each score, the reduction of errors
+        relative to the baseline: 0.2 means 20 % fewer errors. None for the baseline
+        itself, and if there is no baseline or it makes no errors.
     test_scores, test_error_reduction (dict): The same for test data, if it was given.
     """
 

@@ -1,1 +1,1 @@
-"""Thinc models: docs to layers, layers to mixed vectors, and tok2vec with ELMo."""
+"""Thinc models that map docs to layers, mix layers, and combine tok2vec with ELMo."""

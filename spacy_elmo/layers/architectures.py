@@ -17,7 +17,8 @@ from .types import ElmoModelT, MixModelT, Tok2VecModelT
 
 def build_elmo_model_v1() -> Callable[..., ElmoModelT]:
     """Return the function that builds the model of the `elmo` component. The factory
-    calls it with the component's settings, which its config has outside [model]."""
+    calls it with settings that the config has in the section of the component, not in
+    its [model]."""
     return ElmoModel
 
 
@@ -53,8 +54,8 @@ def build_elmo_mix_v1(
     init_weights: list[float] | None = None,
     init_gamma: float = 1.0,
 ) -> MixModelT:
-    """Build a mix of layers, ELMo_k = gamma * sum_j s_j h(k,j). For the arguments see
-    ElmoMix."""
+    """Build a mix: ELMo_k = gamma * sum_j s_j h(k,j), where h(k,j) is the vector of
+    token k in layer j. For the arguments see ElmoMix."""
     return ElmoMix(
         layer_norm=layer_norm,
         dropout=dropout,
@@ -73,12 +74,13 @@ def build_tok2vec_with_elmo_v1(
     where: Literal["input", "output", "both"] = "input",
     output_mix: Model | None = None,
 ) -> Tok2VecModelT:
-    """Build a tok2vec of [x_k ; ELMo_k]. For the arguments see Tok2VecWithElmo."""
+    """Build a tok2vec that concatenates spaCy's vector of each token with its ELMo
+    vector, [x_k ; ELMo_k]. For the arguments see Tok2VecWithElmo."""
     return Tok2VecWithElmo(embed, encode, elmo, mix, where, output_mix)
 
 
 def build_elmo_tok2vec_v1(elmo: Model, mix: Model) -> Tok2VecModelT:
-    """Build a tok2vec of ELMo_k alone.
+    """Build a tok2vec whose output is the ELMo vector of each token, ELMo_k.
 
     elmo (Model): An ElmoListener or ElmoLayers.
     mix (Model): An ElmoMix.

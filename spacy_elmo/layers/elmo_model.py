@@ -42,8 +42,8 @@ def ElmoModel(
         init=init,
         dims={"nO": None, "nL": None},
         shims=[shim],
-        # An object, which Thinc does not save with the weights: settings are saved in
-        # the config, where a user may change them.
+        # Thinc saves attrs of simple types with the weights, but not this object. So
+        # the settings come from the config, where a user may change them.
         attrs={SETTINGS: settings},
     )
 
@@ -80,13 +80,14 @@ def begin_layers(
 ) -> tuple[Layers, LayersBackprop]:
     """Compute the layers of docs for training.
 
-    RETURNS: The layers, and a callback that takes their gradients.
+    RETURNS: The layers, and a callback that takes their gradients, with the same
+        shapes, and backpropagates them to the weights of the biLM.
     """
     bilm = get_shim(model).bilm
     outputs = encode_docs_with_gradients(bilm, docs, get_settings(model))
 
     def backprop(gradients: list[Floats3d] | None) -> list[Doc]:
-        # The zeros of a batch with nothing but whitespace depend on no weight.
+        # If all tokens are whitespace, the layers are zeros, which have no gradient.
         if gradients and any(output.requires_grad for output in outputs):
             tensors = [to_tensor(gradient, bilm.device) for gradient in gradients]
             torch.autograd.backward(outputs, tensors)
@@ -121,10 +122,11 @@ def predict_vectors(
     """Compute the mixed vectors of docs without gradients. Layers are mixed batch by
     batch, so that the layers of all docs need not fit in memory.
 
-    shares (Sequence[float]): The share of each layer in the vectors.
+    shares (Sequence[float]): The share of each layer in the vectors, (n_layers + 1,).
     keep_layers (bool): Whether to return the layers as well.
-    RETURNS: For each doc the vectors, (n_tokens, width), and for each doc the layers,
-        (n_tokens, n_layers + 1, width), or None.
+    RETURNS: Two lists with an item for each doc. The first has the vectors, (n_tokens,
+        width). The second has the layers, (n_tokens, n_layers + 1, width), or None if
+        they are not kept.
     """
     bilm = get_shim(model).bilm
     width, device = bilm.config.width, bilm.device

@@ -14,8 +14,8 @@ from ..bilm.state import State
 from .segments import SegmentedDoc
 from .settings import EncodingSettings
 
-# Segments are sorted by length within a call of the biLM. A larger call would need more
-# memory and hardly reduce the padding.
+# The biLM sorts the segments of a call by length, which reduces padding. Larger calls
+# would need more memory and hardly reduce it further.
 MAX_CALL_TOKENS = 2**16
 
 Rows = slice | Tensor
@@ -25,10 +25,10 @@ ItemT = TypeVar("ItemT")
 class Segment(NamedTuple):
     """A segment of a doc.
 
-    doc (int): The number of the doc.
+    doc (int): The index of the doc in the list of docs.
     words (list[str]): The words of the segment.
     keep (slice): Which of the words get their vectors from this segment.
-    tokens (np.ndarray): The indices of the kept words' tokens in the doc, (n_kept,).
+    tokens (np.ndarray): For each of these words, its index in the doc, (n_kept,).
     """
 
     doc: int
@@ -45,9 +45,10 @@ def encode_docs(
 ) -> None:
     """Compute the layers of docs without gradients.
 
-    take (Callable[[int, Rows, Tensor], None]): Called for each segment with the number
-        of the doc, the indices of the tokens, and their layers, (n_rows, n_layers + 1,
-        width). The layers are a view of a whole batch: copy what you want to keep.
+    take (Callable[[int, Rows, Tensor], None]): Called for each segment with the index
+        of the doc, the indices of the tokens in it, and their layers,
+        (n_rows, n_layers + 1, width). The layers are a view of a whole batch: copy what
+        you want to keep.
     """
 
     def encode(segments: list[Segment], state: State | None) -> State | None:
@@ -72,7 +73,7 @@ def encode_docs_with_gradients(
     bilm: BiLM, docs: Sequence[SegmentedDoc], settings: EncodingSettings
 ) -> list[Tensor]:
     """Compute the layers of docs as a differentiable function of the weights. Gradients
-    do not flow through the states that stateful segments hand on.
+    do not flow through the LSTM states that a segment passes to the next one.
 
     RETURNS (list[Tensor]): (n_tokens, n_layers + 1, width) for each doc.
     """
@@ -108,10 +109,10 @@ def encode_docs_with_gradients(
 
 
 def compute_surprisal(bilm: BiLM, docs: Sequence[SegmentedDoc]) -> list[np.ndarray]:
-    """Compute the surprisal of each word, in bits: given the words before it, and given
-    the words after it.
+    """Compute the surprisal of each word in bits.
 
-    RETURNS (list[np.ndarray]): (n_tokens, 2) for each doc, zeros for whitespace.
+    RETURNS (list[np.ndarray]): (n_tokens, 2) for each doc: the surprisal given the
+        words before, and given the words after. Zeros for whitespace.
     """
     segments = [s for number, doc in enumerate(docs) for s in _segments(number, doc)]
     bits = bilm.surprisal([segment.words for segment in segments])
@@ -127,10 +128,12 @@ def _encode_calls(
     settings: EncodingSettings,
     encode: Callable[[list[Segment], State | None], State | None],
 ) -> None:
-    """Encode the segments of docs call by call, and hand on the states if stateful.
+    """Encode the segments of docs call by call. If stateful, pass the LSTM states of
+    each segment to the next segment of the same doc.
 
-    encode (Callable): Encodes some segments. It takes and returns a row of states per
-        segment, or None if not stateful.
+    encode (Callable): Encodes the segments of a call. It takes the states before the
+        segments and returns those after them, with a row for each segment, or None if
+        not stateful.
     """
     if not settings.stateful:
         for segments in _calls(docs, stateful=False):
@@ -146,7 +149,7 @@ def _encode_calls(
 
 def _calls(docs: Sequence[SegmentedDoc], *, stateful: bool) -> Iterator[list[Segment]]:
     """Group the segments of all docs into calls of the biLM. If stateful, a call has at
-    most one segment of each doc, because the next one has to wait for its states."""
+    most one segment of each doc, because the next segment starts from its states."""
     queues = [_segments(number, doc) for number, doc in enumerate(docs)]
     if not stateful:
         segments = (segment for queue in queues for segment in queue)

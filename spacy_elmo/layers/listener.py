@@ -1,4 +1,5 @@
-"""The listener: takes the place of `elmo` in the model of a downstream component."""
+"""The listener: a layer in the model of a downstream component that gets its output
+from the shared `elmo` component."""
 
 from typing import Any, Protocol
 
@@ -62,9 +63,12 @@ def forward(
 
 
 class Replacement:
-    """The callback with which nlp.replace_listeners gets the config of the model that
-    replaces a listener. That model segments docs as the component does at its position
-    in the pipeline."""
+    """A callback for nlp.replace_listeners, which returns the config of the model that
+    replaces a listener. The model segments docs in the same way as the `elmo` component
+    does at its position in the pipeline.
+
+    upstream (Upstream): The `elmo` component.
+    """
 
     CFG, MODEL = "replace_listener_cfg", "replace_listener"
 
@@ -75,7 +79,8 @@ class Replacement:
         return self  # copying a model must not copy the component
 
     def __reduce__(self) -> Any:
-        # Pickling a model must not pickle the component, which installs a new callback.
+        # Pickling a model must not pickle the component. When a component is loaded, it
+        # installs a new callback.
         return _return_none, ()
 
     def install(self, model: ElmoModelT) -> None:
@@ -100,8 +105,8 @@ def _return_none() -> None:
 def replace_listener(
     copied: ElmoModelT, listener: ElmoListener, upstream: Upstream
 ) -> ElmoModelT:
-    """Turn spaCy's copy of the component's model into the model that replaces a
-    listener."""
+    """Turn a copy of the `elmo` component's model, which spaCy has made, into the model
+    that replaces a listener."""
     for name in (Replacement.CFG, Replacement.MODEL):
         del copied.attrs[name]
     copied.attrs[SETTINGS] = upstream.resolve_settings()

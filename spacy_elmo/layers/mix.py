@@ -1,5 +1,8 @@
-"""Mix layers into one vector per token: ELMo_k = gamma * sum_j s_j h(k,j), with
-s = softmax(w)."""
+"""Mix layers into one vector per token: ELMo_k = gamma * sum_j s_j h(k,j).
+
+h(k,j) is the vector of token k in layer j, where layer 0 has the token vectors. The
+weights are s = softmax(w). The mix learns w and gamma.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -36,16 +39,17 @@ def ElmoMix(
     init_weights: list[float] | None = None,
     init_gamma: float = 1.0,
 ) -> MixModelT:
-    """Mix layers with weights that the task learns.
+    """Build a model that mixes layers with weights that the task learns.
 
     layer_norm (bool): First normalize each token's vector in each layer to mean 0 and
         variance 1.
     dropout (float | None): The dropout rate of the result; None for the dropout rate of
         the training.
     l2 (float): The paper's lambda: l2 * |w|^2 is added to the loss of each batch.
-    fixed (list[float] | None): Use these s_j and do not learn them. Gamma is learned.
-    init_weights (list[float] | None): The initial w_j. By default zeros, so that
-        training starts from the mean of the layers.
+    fixed (list[float] | None): Values of the s_j that are used instead of learned ones,
+        (n_layers + 1,). Gamma is still learned.
+    init_weights (list[float] | None): The initial w_j, (n_layers + 1,). By default
+        zeros, so that training starts from the mean of the layers.
     init_gamma (float): The initial gamma.
     """
     if dropout is not None and not 0 <= dropout < 1:
@@ -60,10 +64,10 @@ def ElmoMix(
         init=init,
         dims={"nL": None, "nI": None, "nO": None},
         params={"w": None, "gamma": None},
-        # Thinc and spaCy set "dropout_rate" where it exists to the training's rate.
+        # If "dropout_rate" exists, Thinc and spaCy set it to the rate of the training.
         attrs={"dropout_rate": 0.0} if dropout is None else {},
     )
-    # An object, which Thinc does not save with the weights: the config has the values.
+    # Thinc does not save this object with the weights: the values are in the config.
     model.attrs["mix"] = MixConfig(
         layer_norm, dropout, l2, fixed, init_weights, init_gamma
     )
@@ -71,7 +75,7 @@ def ElmoMix(
 
 
 def get_mix(model: MixModelT) -> tuple[list[float], float]:
-    """Return the s_j and gamma."""
+    """Return the weights s_j, (n_layers + 1,), and the scale gamma."""
     ops = model.ops
     s = ops.to_numpy(_get_shares(model)).tolist()
     return s, float(ops.to_numpy(model.get_param("gamma"))[0])
@@ -112,7 +116,7 @@ def forward(
         stacks = [_normalize(ops, h) if config.layer_norm else h for h in layers.data]
         return [gamma * weighted_sum(s, h) for h in stacks], _no_backprop
     lengths = [len(h) for h in layers.data]
-    raw = ops.xp.concatenate(layers.data)  # (n_tokens, n_layers, width)
+    raw = ops.xp.concatenate(layers.data)  # (n_tokens, n_layers + 1, width)
     h = _normalize(ops, raw) if config.layer_norm else raw
     mixed = weighted_sum(s, h)  # (n_tokens, width)
     rate = model.attrs.get("dropout_rate", config.dropout)
@@ -145,8 +149,8 @@ def forward(
 def weighted_sum(s: Any, h: Any) -> Any:
     """Compute sum_j s_j h(k,j), for arrays or tensors.
 
-    s: The weight of each layer, (n_layers,).
-    h: The layers, (n_tokens, n_layers, width).
+    s: The weight of each layer, (n_layers + 1,).
+    h: The layers, (n_tokens, n_layers + 1, width).
     RETURNS: (n_tokens, width).
     """
     output = s[0] * h[:, 0]
@@ -156,7 +160,7 @@ def weighted_sum(s: Any, h: Any) -> Any:
 
 
 def _get_shares(model: MixModelT) -> Any:
-    """Return the s_j, (n_layers,)."""
+    """Return the weights s_j, (n_layers + 1,)."""
     fixed = model.attrs["mix"].fixed
     if fixed is not None:
         return model.ops.asarray1f(fixed)

@@ -1,9 +1,9 @@
-"""Cut docs into segments: what the biLM sees as one sentence.
+"""Cut docs into segments. The biLM treats each segment as one sentence.
 
 A segment is a sentence of the doc or, where a sentence is too long or boundaries are
 not set, a window. Windows overlap, so that the words near an edge have context on both
-sides. An example with 6 words per window and an overlap of 2, where brackets show from
-which window the vectors of a word are taken:
+sides. An example with 6 words per window and an overlap of 2 follows. A word gets its
+vectors from the window where it is in brackets:
 
     words       a b c d e f g h i j k l m n
     window 1   [a b c d e]f
@@ -25,9 +25,9 @@ class SegmentedDoc:
     """The words of a doc, without its whitespace tokens, cut into segments.
 
     doc (Doc): The doc.
-    bounds (np.ndarray): One row per segment, (n_segments, 4), as positions among the
-        words: where the segment begins and ends, and where the words whose vectors are
-        taken from it begin and end.
+    bounds (np.ndarray): Four positions in the list of words for each segment,
+        (n_segments, 4): where the segment begins and ends, and where the words that get
+        their vectors from it begin and end.
     stateful (bool): Whether each segment depends on the segments before it.
     """
 
@@ -40,8 +40,8 @@ class SegmentedDoc:
 
     @property
     def key(self) -> bytes:
-        """Hash words and segments. Docs with the same key get the same layers from the
-        same weights."""
+        """Return a hash of the words and segments, 16 bytes. Docs with the same key get
+        the same layers from the same weights."""
         key = blake2b(self.doc.to_array(ORTH).tobytes(), digest_size=16)
         key.update(self.bounds.tobytes() + bytes([self.stateful]))
         return key.digest()
@@ -82,9 +82,11 @@ def segment_doc(doc: Doc, settings: EncodingSettings) -> SegmentedDoc:
 def segment_as_before(
     doc: Doc, bounds: np.ndarray, stateful: bool
 ) -> SegmentedDoc | None:
-    """Cut a doc into the segments that it had before, even if its boundaries changed.
+    """Cut a doc into the same segments as before, even if its sentence boundaries have
+    changed.
 
-    bounds (np.ndarray), stateful (bool): Those of the SegmentedDoc.
+    bounds (np.ndarray): The bounds of the earlier SegmentedDoc, (n_segments, 4).
+    stateful (bool): Whether the earlier SegmentedDoc was stateful.
     RETURNS (SegmentedDoc | None): None if the number of words has changed.
     """
     segmented = SegmentedDoc(doc, np.array(bounds, dtype=np.int32), stateful)
@@ -93,7 +95,7 @@ def segment_as_before(
 
 
 def _sentence_begins(doc: Doc) -> list[int]:
-    """Return the positions among the words where sentences begin."""
+    """Return where sentences begin, as positions in the list of words."""
     starts = np.flatnonzero(doc.to_array(SENT_START).astype(np.int64) == 1)
     if "sents" in doc.user_hooks:
         starts = np.array([sentence.start for sentence in doc.sents], dtype=np.int64)
@@ -101,7 +103,8 @@ def _sentence_begins(doc: Doc) -> list[int]:
 
 
 def _word_positions(doc: Doc, starts: np.ndarray) -> list[int]:
-    """Convert token indices to positions among the words, and add position 0."""
+    """Convert token indices to positions in the list of words, which has no whitespace
+    tokens, and add position 0."""
     if not len(doc):
         return [0]
     is_word = doc.to_array(IS_SPACE) == 0
@@ -110,17 +113,19 @@ def _word_positions(doc: Doc, starts: np.ndarray) -> list[int]:
 
 
 def windows(n: int, size: int, overlap: int) -> np.ndarray:
-    """Cut n words into windows. The vectors of a word are taken from the window in
-    which the word is farther from the nearest edge.
+    """Cut n words into windows. A word that is in two windows gets its vectors from the
+    window in which it is farther from the edge.
 
-    RETURNS (np.ndarray): One row per window, as in SegmentedDoc.bounds.
+    size (int): The number of words in a window.
+    overlap (int): How many words a window shares with the next one.
+    RETURNS (np.ndarray): (n_windows, 4), with the columns of SegmentedDoc.bounds.
     """
     if n <= size:
         return np.array([[0, n, 0, n]])
     n_windows = -(-(n - overlap) // (size - overlap))
     begins = np.arange(n_windows) * (size - overlap)
     if overlap:
-        begins[-1] = n - size  # the last window is full, too: more context
+        begins[-1] = n - size  # fill the last window too, for more context
     ends = np.minimum(begins + size, n)
     cuts = (begins[1:] + ends[:-1]) // 2
     return np.stack([begins, ends, np.append(0, cuts), np.append(cuts, n)], axis=1)

@@ -10,11 +10,11 @@ SEGMENTS = ("auto", "sentences", "punctuation", "windows")
 class EncodingSettings:
     """How docs are cut into segments, and how many tokens are encoded at a time.
 
-    segments (str): What the biLM sees as one sentence. "auto": the sentences of a doc
-        if its boundaries are set, otherwise windows. "sentences": the same, but a doc
-        without boundaries raises an error. "punctuation": ends a segment after
-        sentence-final punctuation, as pretraining does, and ignores boundaries.
-        "windows": ignores boundaries and punctuation.
+    segments (str): What the biLM treats as one sentence. "auto": the sentences of a doc
+        if its sentence boundaries are set, otherwise windows. "sentences": the same,
+        but a doc without boundaries raises an error. "punctuation": segments end after
+        sentence-final punctuation, as in pretraining, and boundaries are ignored.
+        "windows": windows, whatever the boundaries and the punctuation.
     window (int): The maximum number of tokens in a segment. Longer sentences are cut
         into windows.
     overlap (int): How many tokens a window shares with the next one.

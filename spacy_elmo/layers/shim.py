@@ -1,4 +1,4 @@
-"""The Thinc shim that holds the biLM: its weights, their bytes and their updates."""
+"""The Thinc shim that holds the biLM, and loads, saves and updates its weights."""
 
 import contextlib
 import copy
@@ -22,7 +22,7 @@ class BiLMShim(Shim):
     """Holds a biLM for a Thinc model.
 
     source (str | None): Where to load the biLM from: whatever load_bilm takes, or None
-        for the bundled biLM of the language. Ignored once weights came from bytes.
+        for the bundled biLM of the language. Ignored after a call of from_bytes.
     frozen (bool): Never update the weights.
     lang (str | None): The language of the texts. None if it is not known before the
         model is initialized.
@@ -60,16 +60,17 @@ class BiLMShim(Shim):
 
     @property
     def fingerprint(self) -> str:
-        """Return a name for the weights. It is the same whenever the same weights are
-        loaded, and changes with every update."""
+        """Return a fingerprint of the weights. It is the same whenever the same weights
+        are loaded, and changes with every update."""
         _ = self.bilm  # loading sets the fingerprint
         return self._fingerprint
 
     def load(self, source: str | None = None, *, lang: str | None = None) -> None:
         """Load the weights that training starts from.
 
-        source (str | None): Where to load them from. By default, weights that came from
-            bytes are kept, and others are loaded from the shim's own source.
+        source (str | None): Where to load them from. By default, weights that were set
+            by from_bytes are kept. Without these, the weights are loaded from the
+            `source` of the constructor, unless they are loaded and not yet updated.
         lang (str | None): The language, used if it was not known before.
         """
         self.lang = self.lang or lang
@@ -122,14 +123,14 @@ class BiLMShim(Shim):
             self._weights_changed()
 
     def _weights(self) -> list[tuple[tuple[int, str], torch.nn.Parameter]]:
-        # Optimizers keep the state of all weights in one table by (id, name), and a
-        # shim can have the same id as a model: the prefix avoids a model's "W" or "b".
+        # An optimizer stores its state by (id, name), and a shim can have the same id
+        # as a model. The prefix makes the names differ from a model's "W" or "b".
         named = self.bilm.named_parameters()
         return [((self.id, f"bilm.{name}"), weight) for name, weight in named]
 
     def _weights_changed(self) -> None:
         self.bilm.weights_changed()
-        # Hashing the weights would copy them from the device.
+        # A random name, because a hash would need a copy of the weights on the CPU.
         self._fingerprint = uuid.uuid4().hex
 
     def copy(self) -> "BiLMShim":

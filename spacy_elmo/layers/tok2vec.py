@@ -1,4 +1,7 @@
-"""A tok2vec of [x_k ; ELMo_k]: spaCy's embed and encode layers combined with ELMo."""
+"""A tok2vec that combines spaCy's embed and encode layers with ELMo.
+
+For token k, it concatenates spaCy's vector and the ELMo vector: [x_k ; ELMo_k].
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +26,7 @@ def Tok2VecWithElmo(
 ) -> Tok2VecModelT:
     """Build a tok2vec that combines spaCy's embed and encode layers with ELMo.
 
-    embed (Model[list[Doc], list[Floats2d]]): Computes x_k of each token.
+    embed (Model[list[Doc], list[Floats2d]]): Computes spaCy's vector x_k of each token.
     encode (Model[list[Floats2d], list[Floats2d]]): Adds context: any layer that
         spacy.Tok2Vec.v2 takes as `encode`.
     elmo (Model[list[Doc], Layers]): An ElmoListener or ElmoLayers.
@@ -67,9 +70,9 @@ def Tok2VecWithElmo(
 
 
 def _take_lists(encode: Model) -> Model[list[Floats2d], list[Floats2d]]:
-    # Encoders get a list, so that no window or LSTM reaches into the next doc. The
-    # first versions of spaCy's encoders take one array for all docs, and say how many
-    # rows of padding they need between docs.
+    # An encoder gets a list with an array for each doc, so that its context ends where
+    # the doc ends. The first versions of spaCy's encoders take one array for all docs,
+    # and need as many rows of padding between docs as "receptive_field" says.
     receptive_field = encode.attrs.get("receptive_field")
     if receptive_field is None:
         return encode
@@ -142,5 +145,8 @@ def forward(
 
 
 def _concat(ops: Ops, x: list[Floats2d], elmo: list[Floats2d]) -> list[Floats2d]:
-    """Return [x_k ; ELMo_k] for each doc."""
+    """Concatenate the two vectors of each token.
+
+    x, elmo (list[Floats2d]): (n_tokens, width) for each doc. The widths may differ.
+    """
     return [ops.xp.concatenate(pair, axis=1) for pair in zip(x, elmo)]

@@ -10,7 +10,7 @@ from thinc.types import Floats2d, Floats3d
 
 @dataclass
 class Layers:
-    """The biLM's layers of some docs.
+    """The layers that the biLM has computed for some docs.
 
     data (list[Floats3d]): (n_tokens, n_layers + 1, width) for each doc.
     frozen (bool): Whether the biLM is frozen, so that no gradient of the layers is

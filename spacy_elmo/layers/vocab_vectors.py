@@ -13,11 +13,11 @@ from ..bilm.word_vectors import bilm_from_word_vectors
 def bilm_from_vocab(
     vocab: Vocab, *, lstm: LSTMConfig | None = None, trainable: bool = False
 ) -> BiLM:
-    """Build an untrained biLM whose x_k are the vectors of a vocab: word2vec, GloVe,
-    fastText, or any other vectors that `spacy init vectors` can load.
+    """Build an untrained biLM whose token vectors are the vectors of a vocab: word2vec,
+    GloVe, fastText, or any other vectors that `spacy init vectors` can load.
 
     vocab (Vocab): A vocab with a vectors table.
-    lstm (LSTMConfig | None): The sizes of the LSTMs.
+    lstm (LSTMConfig | None): The sizes of the LSTMs; None for the default sizes.
     trainable (bool): Whether training updates the vectors.
     """
     vectors = vocab.vectors
