@@ -38,7 +38,7 @@ def _read_plain(path: Path) -> Iterator[list[str]]:
 
 
 def read_tagged(path: Path, *, count: int) -> list[tuple[list[str], list[str]]]:
-    """Load words and universal tags of the first sentences of a CoNLL-U file."""
+    """Load the first sentences of a CoNLL-U file as pairs (words, universal tags)."""
     sentences = []
     for rows in _read_rows(path):
         if len(sentences) == count:
@@ -53,8 +53,8 @@ def _read_conllu(path: Path) -> Iterator[list[str]]:
 
 
 def _read_rows(path: Path) -> Iterator[list[list[str]]]:
-    """Yield the columns of the words of each sentence, without ranges (`3-4`) and empty
-    nodes (`5.1`)."""
+    """Yield the words of each sentence as lists of columns. Skip ranges (`3-4`) and
+    empty nodes (`5.1`)."""
     rows: list[list[str]] = []
     with path.open(encoding="utf8") as lines:
         for line in lines:

@@ -1,8 +1,8 @@
 """Compute the expected vectors of the golden models in tests/fixtures/.
 
 A golden model is a tiny model made by this script, with vectors that other programs
-computed from it. tests/bilm/test_golden.py compares ours with them, so that every
-clone can check parity without those programs.
+computed from it. tests/bilm/test_golden.py compares the vectors of spacy_elmo with
+them, so that every clone can check that they are equal without those programs.
 
 | folder of tests/fixtures | model | programs |
 |---|---|---|
@@ -11,12 +11,12 @@ clone can check parity without those programs.
 
 Each folder holds the model, `sentences.json` (batches of tokenized sentences, written
 by hand) and one `vectors-PROGRAM.npz` per program. The vectors of a sentence are
-float32 of shape (n_layers + 1, n_tokens, width). They are stored twice:
+float32 of shape (n_layers + 1, n_tokens, width). Each program computes them twice:
 
-* `stateless/BATCH/ROW`: all sentences were one batch, the first after loading, so that
-  every sentence started from zero states;
-* `stateful/BATCH/ROW`: the batches followed each other, so that every row started from
-  the states in which the same row of the batches before it had ended.
+* `stateless/BATCH/ROW`: all sentences are one batch, the first after loading, so that
+  every sentence starts from zero states;
+* `stateful/BATCH/ROW`: the batches follow each other, so that every row starts from
+  the final states of the same row in the last batch that had this row.
 
 AllenNLP and simple_elmo need separate virtual environments: see "Environments for
 the other programs" in benchmarks/README.md. elmoformanylangs is part of the extra
@@ -49,8 +49,8 @@ TEXT = ROOT / "assets" / "text" / "en.txt"
 
 Batch = list[list[str]]
 
-# Clips that are reached, two highway layers and filters of several widths: the vectors
-# depend on every part of the model.
+# The clips are so low that they take effect, and there are two highway layers and
+# filters of several widths, so that the vectors depend on every part of the model.
 PRETRAIN_CONFIG = """
 [paths]
 raw_text = "{text}"
@@ -129,7 +129,7 @@ def make_bilm() -> None:
         convert = [*elmo, "convert", trained, work / "hdf5", "--to", "hdf5"]
         subprocess.run([*convert, "--no-softmax"], cwd=ROOT, check=True)
         shutil.copy(work / "hdf5" / "weights.hdf5", BILM)
-        # The options also hold facts about the training, among them paths.
+        # Keep only the sizes: the options also describe the training, with local paths.
         options = json.loads((work / "hdf5" / "options.json").read_text("utf8"))
         sizes = {name: options[name] for name in ("lstm", "char_cnn")}
         text = json.dumps(sizes, indent=2) + "\n"
@@ -145,10 +145,10 @@ def make_manylangs() -> None:
 
 
 class PeerProgram:
-    """AllenNLP or simple_elmo, run by a script of benchmarks/peers.
+    """AllenNLP or simple_elmo, run by a script in benchmarks/peers.
 
     name (str): "allennlp" or "simple_elmo".
-    python (str): The interpreter that has it.
+    python (str): The Python interpreter of an environment with this program.
     """
 
     def __init__(self, name: str, python: str) -> None:
@@ -156,7 +156,8 @@ class PeerProgram:
         self.python = python
 
     def embed_batches(self, batches: list[Batch]) -> Iterator[list[np.ndarray]]:
-        """Load the model in a new process and yield the vectors of each batch."""
+        """Load the model in a new process and yield the vectors of each batch: one
+        array (n_layers + 1, n_tokens, width) per sentence."""
         with tempfile.TemporaryDirectory() as folder:
             text, arrays = Path(folder, "sentences.json"), Path(folder, "arrays.npz")
             sentences = [sentence for batch in batches for sentence in batch]
@@ -180,10 +181,11 @@ class PeerProgram:
 
 
 def embed_manylangs_batches(batches: list[Batch]) -> Iterator[list[np.ndarray]]:
-    """Load the model in elmoformanylangs and yield the vectors of each batch.
+    """Load the model in elmoformanylangs and yield the vectors of each batch: one array
+    (n_layers + 1, n_tokens, width) per sentence.
 
-    The program sorts each batch from the longest sentence to the shortest; the batches
-    are written in that order, so that their rows keep their places.
+    The program sorts each batch from the longest sentence to the shortest. The batches
+    in sentences.json already have this order, so that each sentence keeps its row.
     """
     import torch
     from helpers.manylangs_models import import_package
@@ -202,8 +204,10 @@ def write_vectors(
 ) -> None:
     """Let a program compute the vectors of a folder's sentences and store them.
 
-    embed_batches (Callable): Loads the program's model anew and yields the vectors of
-        each batch.
+    folder (Path): A folder of tests/fixtures.
+    program (str): The name of the program, for the file name.
+    embed_batches (Callable): A function that loads the folder's model into the program
+        and yields the vectors of each batch.
     """
     batches: list[Batch] = json.loads((folder / "sentences.json").read_text("utf8"))
     places = [(n, row) for n, batch in enumerate(batches) for row in range(len(batch))]

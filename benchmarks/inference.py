@@ -1,7 +1,7 @@
 """Measure how fast ELMo vectors are computed by spacy_elmo, AllenNLP and simple_elmo.
 
-All systems run at once, in a process each, and take turns: only one computes at any
-time, and every round measures all of them. See README.md.
+Each system runs in a separate process. All processes stay alive and take turns: only
+one computes at any time, and every round measures all of them. See README.md.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from workers import Worker, WorkerError
 OURS, INT8, CACHED = "ours float32", "ours int8", "ours cached"
 PEER_CHECK = 8  # sentences in the comparison with a peer
 INT8_CHECK = 64  # sentences in the comparison of int8 with float32
-SETTLE = 0.3  # seconds before a timed call: the threads of the last system go to sleep
+SETTLE = 0.3  # seconds before a timed call, until the last system's threads are idle
 SGEMM_SIZE, SGEMM_TIMES = 4096, 3
 
 
@@ -34,8 +34,11 @@ SGEMM_SIZE, SGEMM_TIMES = 4096, 3
 class System:
     """A system to measure.
 
+    script (str): The file name of its worker in benchmarks/peers.
+    python (str): The Python interpreter that runs the worker.
     batches (tuple[int, ...]): Batch sizes, ascending; see `SINGLE` and `WHOLE`.
-    settings (dict): Arguments for its worker when it loads a model.
+    settings (dict): Arguments of the worker's command "load".
+    peer (bool): Whether this is another program, not spacy_elmo.
     """
 
     name: str
@@ -47,7 +50,8 @@ class System:
 
 
 def list_systems(args: argparse.Namespace) -> list[System]:
-    """List ours in three variants, and the peers whose interpreters were given."""
+    """List spacy_elmo in three variants, then the peers (AllenNLP and simple_elmo)
+    whose interpreters were given."""
     own, sizes = sys.executable, tuple(sorted(args.batch_sizes))
     script = "ours_worker.py"
     systems = [
@@ -85,7 +89,7 @@ class SizeRun:
     ) -> None:
         """
         sentences (list[list[str]]): The sentences to embed.
-        text (Path): The same as a file, for the workers.
+        text (Path): A JSON file with the same sentences, which the workers read.
         """
         self.size, self.systems, self.sentences = size, systems, sentences
         self.text, self.args = text, args
@@ -131,9 +135,10 @@ class SizeRun:
             _progress(f"{self.size}: {system.name} loaded")
 
     def _compare_vectors(self) -> None:
-        """Compare all systems with ours, and the peers with each other.
+        """Compare int8 and the peers with our float32, and the peers with each other.
 
-        The first batch after loading: later ones of a peer carry old LSTM states.
+        This must be the first batch after loading, because a peer starts each later
+        batch from the LSTM states of the batch before.
         """
         names = [s.name for s in self.systems if s.name != CACHED]
         vectors: dict[str, list[np.ndarray]] = {}
@@ -151,11 +156,13 @@ class SizeRun:
                     self.report.agreements.append(agreement)
 
     def _warm_up(self) -> None:
-        """One unmeasured pass at each batch size, which fills the caches.
+        """Run one unmeasured pass at each batch size, which fills the caches.
 
-        The sizes ascend, so the memory peak after each is that of its batch size. That
-        of single sentences would tell of the comparison before: it is left out. Peaks
-        are those of the text that the peers get, since they contain its vectors.
+        Batch sizes ascend, so the memory peak after a pass is that of its batch size.
+        There is no peak for single sentences, because the comparison before needed more
+        memory. A peak includes the vectors of the text, so ours is taken after the text
+        that the peers get, and only then follows a pass over the longer text. (After
+        its first batch size, the cached variant has run over the longer text already.)
         """
         options = SIZES[self.size]
         for system in self.systems:
@@ -177,7 +184,8 @@ class SizeRun:
             _progress(f"{self.size}: {system.name} is warm")
 
     def _round(self, number: int, sgemm: Worker) -> None:
-        """Measure everything once, beginning elsewhere in each round."""
+        """Measure every system and batch size once. Each round begins with another one,
+        so that none is always first."""
         time.sleep(SETTLE)
         answer = sgemm.call("multiply", times=SGEMM_TIMES)
         self.report.sgemm_seconds.append(answer["seconds"])
@@ -269,7 +277,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Run the benchmark; 1 if the input is bad or a system fails."""
+    """Run the benchmark and return the exit code: 1 if the input is bad or a system
+    fails, otherwise 0."""
     args = parse_arguments()
     with ExitStack() as stack:
         if args.workdir is None:

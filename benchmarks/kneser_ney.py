@@ -19,17 +19,20 @@ from spacy_elmo.pretrain.pretrain_config import VocabConfig
 from spacy_elmo.pretrain.vocab import choose_words, softmax_numbers
 from spacy_elmo.pretrain.windows import reverse_sentences
 
-BITS = 21  # of a word in a packed n-gram: three of them fit into an int64
-WORD = 2**BITS - 1
+BITS = 21  # bits of a word in a packed n-gram: three words fit into an int64
+WORD = 2**BITS - 1  # the highest number of a word, and the mask of the last word
 FALLBACK = (0.5, 1.0, 1.5)  # discounts where a text is too small to estimate them
 
 
 class Table(NamedTuple):
-    """The n-grams of one order: their discounted counts as shares of the counts of
-    their contexts, and the share that each context leaves to shorter n-grams.
+    """The n-grams of one length. The context of an n-gram is all of it but the last
+    word. A packed n-gram is one integer, with the last word in its lowest bits.
 
-    ngrams (np.ndarray): Packed and sorted, (n,). shares (np.ndarray): (n,).
-    contexts (np.ndarray): Packed and sorted, (m,). left (np.ndarray): (m,).
+    ngrams (np.ndarray): The distinct n-grams, packed and sorted, (n,).
+    shares (np.ndarray): The discounted count of each n-gram, divided by the count of
+        its context, (n,).
+    contexts (np.ndarray): The distinct contexts, packed and sorted, (m,).
+    left (np.ndarray): The probability left to shorter n-grams in each context, (m,).
     """
 
     ngrams: np.ndarray
@@ -39,7 +42,11 @@ class Table(NamedTuple):
 
     @classmethod
     def of_counts(cls, ngrams: np.ndarray, counts: np.ndarray) -> "Table":
-        """Make a table of n-grams, which are distinct and sorted, and their counts."""
+        """Make a table.
+
+        ngrams (np.ndarray): Distinct n-grams, packed and sorted, (n,).
+        counts (np.ndarray): Their counts, (n,).
+        """
         taken = discounts(counts)[np.minimum(counts, 3)]
         contexts, starts = runs(ngrams >> BITS)
         totals = np.add.reduceat(counts, starts)
@@ -49,8 +56,13 @@ class Table(NamedTuple):
         return cls(ngrams, shares, contexts, left)
 
     def mix(self, ngrams: np.ndarray, shorter: np.ndarray) -> np.ndarray:
-        """Compute the probabilities of the last words of n-grams from those of n-grams
-        that are one word shorter."""
+        """Compute the probability of the last word of each n-gram.
+
+        ngrams (np.ndarray): Packed n-grams, (k,).
+        shorter (np.ndarray): The probabilities of the same words after a context that
+            is one word shorter, (k,).
+        RETURNS (np.ndarray): The probabilities, (k,).
+        """
         left = find(self.contexts, self.left, ngrams >> BITS, 1.0)
         return find(self.ngrams, self.shares, ngrams, 0.0) + left * shorter
 
@@ -58,22 +70,23 @@ class Table(NamedTuple):
 class KneserNey:
     """A trigram model.
 
-    stream (np.ndarray): Numbers of words, counted from 1, with 0 before each sentence;
-        0 is also what follows a sentence.
-    n_outcomes (int): How many different words can follow others, 0 included.
+    stream (np.ndarray): Numbers of words, counted from 1, with 0 before each sentence,
+        (n_tokens,). The model also predicts 0 at the end of a sentence.
+    n_outcomes (int): How many different words the model can predict, 0 included.
 
-    The count of a shorter n-gram is the number of different words seen before it,
-    except at the begin of a sentence, where no word can stand before it.
+    The count of a pair or a single word is the number of different words seen before
+    it. No word can stand before a pair that begins a sentence, so the count of such a
+    pair is how often it occurs.
     """
 
     def __init__(self, stream: np.ndarray, n_outcomes: int) -> None:
         if stream.max() > WORD:
             raise ValueError(f"found word {stream.max():,}; expected {WORD:,} at most")
         trigrams, counts = count(_trigrams(stream))
-        # Different words before each pair, and pairs that begin a sentence.
+        # The count of a pair is the number of distinct trigrams that end with it.
         pairs, pair_counts = count(trigrams & (WORD << BITS | WORD))
         words = np.append(stream, 0).astype(np.int64)
-        first, first_counts = count(words[1:][words[:-1] == 0])  # of context 0
+        first, first_counts = count(words[1:][words[:-1] == 0])  # context 0
         pairs = np.concatenate([first, pairs])
         pair_counts = np.concatenate([first_counts, pair_counts])
         self.trigrams = Table.of_counts(trigrams, counts)
@@ -83,10 +96,12 @@ class KneserNey:
         self.n_outcomes = n_outcomes
 
     def probabilities(self, context: np.ndarray, words: np.ndarray) -> np.ndarray:
-        """Compute the probabilities of words, each after two others.
+        """Compute the probability of each word after the two words before it.
 
-        context (np.ndarray): (2, n); what stands before a 0 does not matter.
-        words (np.ndarray): (n,).
+        context (np.ndarray): The two words before each word, (2, n). If the second is
+            0, a sentence begins and the first is ignored.
+        words (np.ndarray): The words, (n,).
+        RETURNS (np.ndarray): The probabilities, (n,).
         """
         words, (before, last) = words.astype(np.int64), context.astype(np.int64)
         p = self.words.mix(words, np.full(len(words), 1 / self.n_outcomes))
@@ -95,16 +110,16 @@ class KneserNey:
         return np.where(last == 0, p, self.trigrams.mix(trigrams, p))
 
     def log_probs(self, stream: np.ndarray) -> np.ndarray:
-        """Compute the log probabilities of the n + 1 predictions of each sentence of n
-        words, (len(stream),)."""
+        """Compute the log probabilities of all words and ends of sentences in a stream,
+        (len(stream),)."""
         padded = np.concatenate([[0], stream, [0]])
         context = np.stack([padded[:-2], padded[1:-1]])
         return np.log(self.probabilities(context, padded[2:]))
 
 
 def _trigrams(stream: np.ndarray) -> np.ndarray:
-    """Return the packed trigrams of all sentences, boundaries included, without those
-    that would span two sentences."""
+    """Return all packed trigrams of a stream, also those with a boundary at either end,
+    but none that spans two sentences."""
     words = np.append(stream, 0).astype(np.int64)
     packed = words[:-2] << BITS
     packed |= words[1:-1]
@@ -121,7 +136,7 @@ def count(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def runs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct values of sorted values, and where each begins."""
+    """Return the distinct values of a sorted array, and the index where each begins."""
     begins = np.ones(len(values), dtype=bool)
     np.not_equal(values[1:], values[:-1], out=begins[1:])
     starts = np.flatnonzero(begins)
@@ -131,7 +146,14 @@ def runs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def find(
     keys: np.ndarray, values: np.ndarray, wanted: np.ndarray, default: float
 ) -> np.ndarray:
-    """Look up the values of wanted keys; keys are sorted."""
+    """Look up wanted keys in a sorted table.
+
+    keys (np.ndarray): Distinct keys, sorted, (n,).
+    values (np.ndarray): Their values, (n,).
+    wanted (np.ndarray): The keys to look up, (k,).
+    default (float): The value of a key that is not in the table.
+    RETURNS (np.ndarray): The values of the wanted keys, (k,).
+    """
     places = np.searchsorted(keys, wanted)
     places[places == len(keys)] = 0
     return np.where(keys[places] == wanted, values[places], default)
@@ -156,12 +178,12 @@ def discounts(counts: np.ndarray) -> np.ndarray:
 def measure(corpus: Corpus, vocab: Sequence[str]) -> Perplexity:
     """Compute the perplexities of both directions on the development text."""
     outputs, boundaries, unknown = softmax_numbers(corpus.words, vocab)
-    # A word that has the name of a boundary is an unknown word.
+    # A word of the text that looks like a boundary (`<S>`) counts as unknown.
     outputs[np.isin(outputs, boundaries)] = unknown
     numbers = outputs + 1
     numbers[0] = 0
     train, dev = np.asarray(corpus.train.tokens), np.asarray(corpus.dev.tokens)
-    # One of the two boundaries never follows anything.
+    # Each direction predicts only one of the two boundaries, hence len(vocab) - 1.
     forward, backward = (
         perplexity(numbers[turn(train)], numbers[turn(dev)], len(vocab) - 1)
         for turn in (np.asarray, reverse_sentences)
@@ -171,12 +193,17 @@ def measure(corpus: Corpus, vocab: Sequence[str]) -> Perplexity:
 
 
 def perplexity(train: np.ndarray, dev: np.ndarray, n_outcomes: int) -> float:
-    """Compute the perplexity of dev under a model of train."""
+    """Make a trigram model from the stream `train` and compute its perplexity on the
+    stream `dev`."""
     return math.exp(-KneserNey(train, n_outcomes).log_probs(dev).mean())
 
 
 def format_curve(path: Path, floor: float) -> list[str]:
-    """Format one line per evaluation in the log of a pretraining."""
+    """Format one line per evaluation in the log of a pretraining.
+
+    path (Path): The log, log.jsonl.
+    floor (float): The perplexity of the trigram model.
+    """
     lines = []
     for record in map(json.loads, path.read_text("utf8").splitlines()):
         if record["type"] == "evaluation":
@@ -188,7 +215,8 @@ def format_curve(path: Path, floor: float) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the perplexities as JSON; 1 if the input is bad."""
+    """Print the perplexities as JSON and return the exit code: 1 if the input is bad,
+    otherwise 0."""
     parser = argparse.ArgumentParser(description=__doc__)
     add = parser.add_argument
     add("corpus", type=Path, help="the folder `corpus` of a pretraining")

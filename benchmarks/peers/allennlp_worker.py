@@ -1,8 +1,8 @@
 """Worker: AllenNLP's ELMo, run by the interpreter of an environment that has it.
 
-AllenNLP imports much that its ELMo never calls (transformers, fairscale, spaCy, ...),
-in versions that do not go with a current torch. What is not installed is replaced
-while AllenNLP is imported by empty modules: the computation is AllenNLP's own code.
+AllenNLP imports many packages that its ELMo never calls (transformers, fairscale, spaCy
+and more), in versions that do not work with a current torch. During that import, empty
+modules replace those that are not installed. All computation is AllenNLP's own code.
 """
 
 import importlib.abc
@@ -12,7 +12,7 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
-import h5py  # noqa: F401  (before the stand-ins, lest it meets one of them)
+import h5py  # noqa: F401  (before the stand-ins, so that it gets none of them)
 import numpy as np
 import torch
 from protocol import Sentences, Vectors, embed_sorted, serve_system
@@ -26,7 +26,7 @@ UNUSED = (
 
 
 class _StandIn(types.ModuleType):
-    """An empty module: any name asked of it is an empty class."""
+    """An empty module, each attribute of which is an empty class."""
 
     __path__: list[str] = []
 
@@ -39,7 +39,8 @@ class _StandIn(types.ModuleType):
 
 
 class _StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds a stand-in for each unused package that is not installed."""
+    """An import hook that creates a stand-in for each package in UNUSED that is not
+    installed."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: Any = None
@@ -56,9 +57,9 @@ class _StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def import_allennlp() -> Any:
-    """Import AllenNLP's module of ELMo; the paths it opens are local ones."""
+    """Import AllenNLP's ELMo module and let it open local paths without its cache."""
     stand_ins = _StandIns()
-    sys.meta_path.append(stand_ins)  # last: an installed package goes first
+    sys.meta_path.append(stand_ins)  # last, so that installed packages are preferred
     try:
         from allennlp.modules import elmo, elmo_lstm
     finally:
@@ -69,17 +70,17 @@ def import_allennlp() -> Any:
 
 
 class AllenNLP:
-    """The biLM inside AllenNLP's `Elmo`, which hands out all layers.
+    """The biLM inside AllenNLP's `Elmo`, which returns all layers.
 
-    Taking the layers from it directly spares AllenNLP the mixing of layers and the row
-    by row removal of the boundary words that `Elmo` adds.
+    `Elmo` itself would also mix the layers and remove the boundary words row by row. We
+    use the biLM directly, so that AllenNLP need not spend time on that.
     """
 
     def __init__(self) -> None:
         self.elmo = import_allennlp()
 
     def load(self, folder: str, **_: Any) -> None:
-        """Build `Elmo` on a folder's files, for inference."""
+        """Build `Elmo` from the files of a folder, for inference."""
         model = self.elmo.Elmo(
             f"{folder}/options.json",
             f"{folder}/weights.hdf5",
@@ -89,10 +90,11 @@ class AllenNLP:
         self.bilm = model.eval()._elmo_lstm
 
     def prepare(self) -> None:
-        """Nothing: there is no cache. The LSTMs' states run on, as they always do."""
+        """Do nothing: there is no cache to clear, and AllenNLP always carries the LSTM
+        states from one call to the next."""
 
     def embed(self, sentences: Sentences, batch: int) -> Vectors:
-        """Character ids, biLM and the copy to numpy: words in, arrays out."""
+        """Compute the character ids, run the biLM and copy the vectors to numpy."""
         with torch.inference_mode():
             return embed_sorted(sentences, batch, self.embed_batch)
 

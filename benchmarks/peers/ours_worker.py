@@ -1,4 +1,4 @@
-"""Worker: spacy_elmo itself, from the checkout this file lies in."""
+"""Worker: spacy_elmo itself, from the checkout that contains this file."""
 
 import sys
 from pathlib import Path
@@ -20,12 +20,13 @@ class Ours:
     def load(
         self, folder: str, precision: str = "float32", warm: bool = False, **_: Any
     ) -> None:
-        """
+        """Load the biLM of a folder.
+
         precision (str): "float32" or "int8".
         warm (bool): Keep the word cache from one timed call to the next.
         """
         self.bilm = self.load_bilm(folder, precision=precision)
-        self.bilm.embed([["A", "sentence"]])  # packs the weights
+        self.bilm.embed([["A", "sentence"]])  # the first call packs the weights
         self.warm = warm
 
     def prepare(self) -> None:
@@ -34,7 +35,8 @@ class Ours:
             self.bilm.clear_cache()
 
     def embed(self, sentences: Sentences, batch: int) -> Vectors:
-        """Hand the text over in its own order; `embed` sorts what it is given."""
+        """Compute the vectors of batches in the order of the text: `BiLM.embed` sorts
+        the sentences of a call by itself."""
         parts = batches(sentences, batch)
         return [array for part in parts for array in self.bilm.embed(part)]
 

@@ -24,19 +24,19 @@ Vectors = list[np.ndarray]  # one (n_layers + 1, n_tokens, width) float32 per se
 class System(Protocol):
     """A program that turns sentences into the vectors of all its layers.
 
-    Its libraries are imported when it is made, so that loading is loading a model.
+    `__init__` imports its libraries, so that `load` takes the time of the model alone.
     """
 
     def load(self, folder: str, **settings: Any) -> None:
         """Read `options.json` and `weights.hdf5` of a folder."""
 
     def prepare(self) -> None:
-        """Prepare a timed call; not measured."""
+        """Prepare a timed call. The preparation itself is not timed."""
 
     def embed(self, sentences: Sentences, batch: int) -> Vectors:
-        """Compute the vectors of sentences, in order.
+        """Compute the vectors of sentences, in the order given.
 
-        batch (int): Sentences per call; 0 hands all of them over in one call.
+        batch (int): Sentences per batch; 0 for all sentences in one batch.
         """
 
     def embed_batch(self, sentences: Sentences) -> Vectors:
@@ -50,8 +50,8 @@ class System(Protocol):
 def peak_megabytes() -> float:
     """Return the peak memory of this process.
 
-    Linux tells it of the running program; `ru_maxrss` may also include what the parent
-    held when it started this process, so it is second choice.
+    On Linux, /proc has the peak of this program alone. Other systems have `ru_maxrss`,
+    which may include memory of the parent from the time when it started this process.
     """
     if sys.platform == "linux":
         with open("/proc/self/status", encoding="utf8") as status:
@@ -72,10 +72,12 @@ def batches(sentences: Sentences, size: int) -> Iterator[Sentences]:
 def embed_sorted(
     sentences: Sentences, batch: int, compute: Callable[[Sentences], Vectors]
 ) -> Vectors:
-    """Run a system that pads its batches over sentences of similar length.
+    """Compute vectors in batches of sentences of similar length, which need little
+    padding.
 
+    batch (int): Sentences per batch; 0 for all sentences in one batch.
     compute (Callable): Computes the vectors of one batch.
-    RETURNS (Vectors): In the order of the input.
+    RETURNS (Vectors): The vectors, in the order of the input.
     """
     order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
     in_order = [sentences[i] for i in order]
@@ -89,9 +91,10 @@ def embed_sorted(
 def serve(commands: dict[str, Callable[..., Any]]) -> None:
     """Answer requests until standard input closes.
 
-    A request is `{"command": NAME, ...}`, the rest being the command's keyword
-    arguments. The answer holds the seconds the command took, the memory peak so far and
-    the value, if that is a plain one; or `{"error": TRACEBACK}`.
+    A request is `{"command": NAME, ...}`, with the keyword arguments of the command.
+    The answer has the seconds that the command took, the memory peak so far, and the
+    returned value if it is a number, string or dict. After an error, the answer is
+    `{"error": TRACEBACK}`.
     """
     # Libraries that print must not write between the answers: what they send to
     # standard output goes to standard error from here on.
@@ -105,7 +108,7 @@ def serve(commands: dict[str, Callable[..., Any]]) -> None:
 def _answer(
     commands: dict[str, Callable[..., Any]], request: dict[str, Any]
 ) -> dict[str, Any]:
-    """Carry out one request; the value is dropped after the clock has stopped."""
+    """Carry out one request. The time does not include freeing the returned value."""
     command = commands[request.pop("command")]
     gc.collect()
     try:
@@ -119,10 +122,10 @@ def _answer(
 
 
 def serve_system(system: System) -> None:
-    """Answer the requests the benchmark has for a system.
+    """Answer the requests that the benchmark sends to a system.
 
-    The sentences are read once, from the JSON file named when the system is loaded;
-    later requests say how many of them to use.
+    The request "load" names a JSON file of sentences. Later requests only say how many
+    of these sentences to use.
     """
     sentences: Sentences = []
 

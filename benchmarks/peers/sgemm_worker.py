@@ -1,4 +1,5 @@
-"""Worker: how fast this machine multiplies matrices, the limit for all systems."""
+"""Worker: measures how fast this machine multiplies matrices, as a limit for all
+systems."""
 
 import torch
 from protocol import serve
@@ -17,7 +18,7 @@ def load(size: int) -> dict[str, int | str]:
 
 
 def multiply(times: int) -> None:
-    """Multiply the two matrices; 2 * size ** 3 floating point operations each time."""
+    """Multiply the two matrices, which takes 2 * size**3 operations each time."""
     for _ in range(times):
         torch.mm(*_operands)
 

@@ -8,14 +8,14 @@ import numpy as np
 from protocol import Sentences, Vectors, embed_sorted, serve_system
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-os.environ["TF_USE_LEGACY_KERAS"] = "1"  # the LSTM cells it needs are not in Keras 3
+os.environ["TF_USE_LEGACY_KERAS"] = "1"  # Keras 3 lacks the LSTM cells
 
 
 class SimpleElmo:
     """`ElmoModel.get_elmo_vectors(layers="all")` in one session that stays open.
 
-    Left to itself it opens a session and sets all variables anew in every call; handing
-    a session over, as its users do for speed, spares it that.
+    Without a session, every call would open one and set all variables again. So we pass
+    a session, as users of simple_elmo do for speed.
     """
 
     def __init__(self) -> None:
@@ -25,9 +25,9 @@ class SimpleElmo:
         self.simple_elmo, self.tf = simple_elmo, tensorflow.compat.v1
 
     def load(self, folder: str, max_batch: int = 128, **_: Any) -> None:
-        """
-        max_batch (int): The largest batch that will be asked for. Smaller ones run in
-            the same graph.
+        """Load the model of a folder and open a session.
+
+        max_batch (int): The size of the largest batch. Smaller ones use the same graph.
         """
         self.model = self.simple_elmo.ElmoModel()
         self.model.load(folder, max_batch_size=max_batch)
@@ -38,10 +38,12 @@ class SimpleElmo:
         self.session.run(self.tf.global_variables_initializer())
 
     def prepare(self) -> None:
-        """Nothing: there is no cache. The LSTMs' states run on, as they always do."""
+        """Do nothing: there is no cache to clear, and simple_elmo always carries the
+        LSTM states from one call to the next."""
 
     def embed(self, sentences: Sentences, batch: int) -> Vectors:
-        """Batch by batch, so that no array for the whole text has to be filled."""
+        """Compute the vectors batch by batch, so that simple_elmo never has to fill an
+        array for the whole text."""
         with self.session.graph.as_default():
             return embed_sorted(sentences, batch, self.embed_batch)
 
