@@ -4,8 +4,9 @@ import copy
 import os
 from pathlib import Path
 
-# Some virtual machines announce AMX and then kill every process that uses it, so the
-# tests of bfloat16 do without. It must be set before torch is imported.
+# Some virtual machines report that the CPU has AMX, but kill every process that uses
+# it. Without this variable, torch would use AMX for bfloat16. It must be set before
+# torch is imported.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
 import numpy as np
@@ -23,7 +24,7 @@ from spacy_elmo.bilm import (
     LSTMConfig,
 )
 
-settings.register_profile("no deadlines", deadline=None)  # no test asserts a time
+settings.register_profile("no deadlines", deadline=None)  # busy machines are slow
 settings.load_profile("no deadlines")
 
 
@@ -52,12 +53,15 @@ def pytest_configure(config):
 
 @pytest.fixture
 def device(request, monkeypatch):
-    """Make Thinc and spaCy behave as on a GPU during a test. The arrays are as strict
-    as those of cupy, but on the CPU (strict_ops.py). With `pytest --gpu` they are
-    cupy's arrays on a real GPU, where transfers to the host are not counted.
+    """Make Thinc and spaCy use a GPU during a test.
 
-    Tests use the helpers.strict_device.Device that this gives, and not numpy, so that
-    they run on both. With --gpu, too, all other tests run on the CPU."""
+    By default the GPU is simulated on the CPU (see helpers/strict_ops.py). With
+    `pytest --gpu` it is a real one, on which transfers to the host are not counted.
+    Tests without this fixture always run on the CPU.
+
+    YIELDS (helpers.strict_device.Device): What tests use instead of numpy, so that they
+        run on both kinds of GPU.
+    """
     from helpers.strict_device import real_device, strict_device
 
     with (
@@ -70,13 +74,13 @@ def device(request, monkeypatch):
 
 @pytest.fixture(scope="session", autouse=True)
 def one_thread():
-    """Use one thread. Tiny models are slower with more, above all on a busy machine."""
+    """Let torch use one thread, because tiny models are slower with more threads."""
     torch.set_num_threads(1)
 
 
 @pytest.fixture
 def two_threads(one_thread):
-    """Let torch use two threads, also on a machine with one core."""
+    """Let torch use two threads during a test, even on a machine with one core."""
     torch.set_num_threads(2)
     yield
     torch.set_num_threads(1)
@@ -84,13 +88,13 @@ def two_threads(one_thread):
 
 @pytest.fixture(scope="session")
 def random_pair():
-    """Return load_random, which takes a seed and options."""
+    """Return the function load_random of helpers/models.py."""
     return load_random
 
 
 @pytest.fixture
 def tiny() -> Pair:
-    """Make a biLM with 2 layers and all optional parts, for tests that do not depend on
+    """Make a biLM with 2 layers and all optional parts, for tests that need no special
     sizes."""
     return load_random(
         7,
@@ -122,8 +126,8 @@ def tiny_folder(tiny, tmp_path) -> str:
 
 @pytest.fixture
 def make_nlp(tiny_folder):
-    """Return a function that makes a pipeline with `elmo` and the biLM `tiny`. It takes
-    the names of components before `elmo`, and settings."""
+    """Return a function that makes a pipeline with `elmo` and the biLM of `tiny`. Its
+    arguments are the names of components before `elmo`, and settings of `elmo`."""
 
     def make(*before, **settings):
         nlp = spacy.blank("en")
@@ -137,7 +141,8 @@ def make_nlp(tiny_folder):
 
 @pytest.fixture
 def encoded(monkeypatch) -> list[int]:
-    """Return a list to which each call of a biLM appends its number of docs."""
+    """Return a list to which each call of a biLM appends the number of docs in its
+    batch."""
     from helpers.tasks import count_encoded_docs
 
     return count_encoded_docs(monkeypatch)
@@ -155,13 +160,13 @@ def _published() -> BiLM:
     with torch.no_grad():
         for layers in bilm.directions:
             for layer in layers:
-                layer.projection.mul_(3.0)  # vectors as large as a trained model's
+                layer.projection.mul_(3.0)  # makes vectors as large as trained ones
     return bilm
 
 
 @pytest.fixture
 def published(_published, two_threads) -> BiLM:
-    """Return a biLM with random weights and the smallest of the published sizes."""
+    """Return a random biLM with the sizes of the smallest biLM that was published."""
     return copy.deepcopy(_published)
 
 
@@ -183,5 +188,5 @@ def bilm() -> BiLM:
 
 @pytest.fixture
 def source(bilm, tmp_path) -> Path:
-    """Save the fixture `bilm` and return its folder."""
+    """Save the biLM of the fixture `bilm` and return its folder."""
     return save(bilm, tmp_path / "bilm")

@@ -1,5 +1,5 @@
-"""The files that the commands write have the forms of spacy_elmo/results.py, and no
-key that is not declared there."""
+"""Check that the files that the commands write have exactly the keys that the classes
+in spacy_elmo/results.py declare."""
 
 import json
 
@@ -27,7 +27,7 @@ WSD_TEXT = """<text id="d{n}"><sentence id="d{n}.s0"><wf lemma="a" pos="DET">A</
 
 
 def undeclared_keys(value):
-    """List the keys in a result that its form does not declare."""
+    """Return the keys of a result, at any depth, that its class does not declare."""
     if isinstance(value, RootModel):
         return undeclared_keys(value.root)
     if isinstance(value, BaseModel):
@@ -41,7 +41,10 @@ def undeclared_keys(value):
 
 
 def check_form(data, form):
-    """Check that data survive the way through their form."""
+    """Check that data are the same after they were parsed by a class and written again.
+
+    form (type[BaseModel]): A class of spacy_elmo/results.py.
+    """
     result = form.model_validate(data)
     assert undeclared_keys(result) == []
     assert results.as_json(result) == data
@@ -58,7 +61,7 @@ def test_undeclared_keys_are_found_at_any_depth():
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """The output folder of a pretraining."""
+    """Run a tiny pretraining, and return its output folder."""
     folder = tmp_path_factory.mktemp("pretraining")
     config = write_config(folder / "x.cfg", write_text(folder / "x.txt"))
     train(config, folder / "output")

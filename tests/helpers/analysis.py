@@ -42,13 +42,13 @@ def random_sentences(n, *, seed=0, n_words=12, length=7):
 
 
 def write(path, sentences):
-    """Write one sentence per line."""
+    """Write sentences to a file, one per line, with a space between words."""
     path.write_text("".join(" ".join(words) + "\n" for words in sentences))
     return path
 
 
 def make_index(bilm, folder, sentences):
-    """Write sentences to folder/text.txt, and their index to folder/index."""
+    """Write sentences to folder/text.txt, and build their index in folder/index."""
     folder.mkdir(exist_ok=True)
     path = str(write(folder / "text.txt", sentences))
     key = index_key(bilm, path, TOKENIZED)
@@ -56,7 +56,10 @@ def make_index(bilm, folder, sentences):
 
 
 def cosines(vectors, query):
-    """Compute cosines in float64, in the simplest way."""
+    """Compute the cosine of each vector, (n, width), with the query, (width,).
+
+    This is done in float64 and as simply as possible, to test faster code against it.
+    """
     vectors, query = vectors.astype(np.float64), query.astype(np.float64)
     return vectors @ query / np.linalg.norm(vectors, axis=1) / np.linalg.norm(query)
 
@@ -79,5 +82,5 @@ def read_json(path):
 
 
 def rows_of(task):
-    """Return the accuracy of each row of a probe's table, by its name."""
+    """Map the name of each row in a probe's table to its accuracy."""
     return {row["name"]: row["accuracy"] for row in task["rows"]}

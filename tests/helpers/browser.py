@@ -7,19 +7,22 @@ from contextlib import contextmanager
 import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-# No host name can be resolved, should a page ask for one.
+# With these options, a page that requests a network address gets an error.
 OFFLINE = ["--host-resolver-rules=MAP * ~NOTFOUND", "--no-proxy-server"]
 
 
 def find_chromium():
-    """Return the path of Chromium: the variable CHROMIUM, or an installed one."""
+    """Return the path of Chromium, or None if there is none.
+
+    The environment variable CHROMIUM comes first, then the usual names in PATH.
+    """
     names = [os.environ.get("CHROMIUM", ""), *NAMES]
     return next((path for name in names if (path := shutil.which(name))), None)
 
 
 @contextmanager
 def open_browser():
-    """Start a browser; skip the test where there is none."""
+    """Start a browser, or skip the test if none is installed."""
     playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
     path = find_chromium()
     if path is None:
@@ -31,10 +34,10 @@ def open_browser():
 
 
 class Visit:
-    """An open page.
+    """A page that is open in a browser.
 
-    said (list[str]): What it wrote to the console.
-    asked (list[str]): The addresses that it requested.
+    said (list[str]): The messages and errors that the page wrote to the console.
+    asked (list[str]): The addresses that the page requested.
     """
 
     def __init__(self, browser, path, width=1280, scheme="light", touch=False):
@@ -60,7 +63,7 @@ class Visit:
         self.context.close()
 
     def scroll_to(self, place):
-        """Scroll, and wait until the page has reacted to it."""
+        """Scroll to an element, and wait until the page has drawn itself again."""
         place.scroll_into_view_if_needed()
         frame = "requestAnimationFrame(() => setTimeout(done))"
         self.run(f"() => new Promise((done) => {frame})")

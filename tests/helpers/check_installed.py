@@ -1,7 +1,8 @@
-"""Use an installed spacy-elmo once in every way that needs files of the package.
+"""Check that an installed spacy-elmo has all files that it needs.
 
-Run in the folder tests/ with a Python that has the package installed, not the source:
-`python -m helpers.check_installed OUTPUT`. It ends with the folder of the package."""
+Run `python -m helpers.check_installed OUTPUT` in the folder tests/, with a Python in
+which spacy-elmo is installed from a wheel. The last line that it prints is the folder
+of the installed package."""
 
 import json
 import subprocess
@@ -35,7 +36,7 @@ def check_pipeline(output):
 
 
 def check_help():
-    """Ask each command for its help, in one process because starting spaCy is slow."""
+    """Call each command with --help, in one process because starting spaCy is slow."""
     registry.cli.get_all()  # imports the commands of plugins, as `python -m spacy` does
     names = get_command(spacy_app).commands["elmo"].commands
     assert {"pretrain", "report", "convert"} <= names.keys()

@@ -1,4 +1,4 @@
-"""Call the commands of `spacy elmo` in the process of the tests."""
+"""Call the commands of `spacy elmo` without starting a new process."""
 
 from typer.testing import CliRunner
 
@@ -10,12 +10,15 @@ def call(*args):
 
 
 def text(done):
-    """Return the output of a command without the line breaks of the terminal."""
+    """Return the output of a command as one line.
+
+    The commands wrap long lines, so messages could not be found otherwise.
+    """
     return " ".join(done.output.split())
 
 
 def refused(*args):
-    """Call a command that must fail with a message, and return the message."""
+    """Call a command that must fail without a traceback, and return its output."""
     done = call(*args)
     assert done.exit_code == 1 and "Traceback" not in done.output
     return text(done)

@@ -1,4 +1,4 @@
-"""Data and stand-ins for the tests of `compare`."""
+"""Small data for the tests of `compare`, and fakes for its slow parts."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ SHARES = [1.0, 0.5]
 
 
 def save_data(folder):
-    """Write docs and a biLM into a folder, and return the folder."""
+    """Write three .spacy files and a biLM to a folder, and return the folder."""
     docs = make_docs()
     DocBin(docs=docs * 2).to_disk(folder / "train.spacy")
     DocBin(docs=docs).to_disk(folder / "dev.spacy")
@@ -30,15 +30,15 @@ def save_data(folder):
 
 
 def make_overrides(data, **given):
-    """Return settings that make trainings small."""
+    """Return config settings for short trainings on the files of save_data."""
     return {
         **{f"paths.{name}": str(data / f"{name}.spacy") for name in ("train", "dev")},
         "elmo.bilm": str(data / "bilm"),
-        "nlp.lang": "xx",  # its tokenizer is created quickly
+        "nlp.lang": "xx",  # because its tokenizer is created quickly
         "training.max_steps": 7,
         "training.eval_frequency": 7,
         "training.optimizer.learn_rate": 0.002,
-        # Each config has one of these.
+        # The baseline has the first of these settings, the config with ELMo the second.
         "components.tok2vec.model.embed.rows": [50] * 4,
         "components.ner.model.tok2vec.embed.rows": [50],
         **given,
@@ -46,17 +46,19 @@ def make_overrides(data, **given):
 
 
 def make_command(data, output, **given):
-    """Return the arguments after `spacy elmo`."""
+    """Return the arguments of a `compare` command, which follow `spacy elmo`."""
     overrides = make_overrides(data, **given)
     options = [f"--{key}={value}" for key, value in overrides.items()]
     return ["compare", *PAIR, "--output", output, *options]
 
 
 def compare(data, output, options=None, lines=None, **given):
-    """Run a comparison without the command line, and return the data of its table.
+    """Run a comparison without the command line.
 
-    lines: A list that gets the printed lines.
-    given: Settings to override.
+    options (dict): Replaces some of the options of the comparison.
+    lines (list[str]): Gets the lines that the command would print.
+    given: Config settings to override.
+    RETURNS (dict): The contents of compare.json.
     """
     pair = ConfigPair(*PAIR, make_overrides(data, **given))
     say = [].append if lines is None else lines.append
@@ -70,12 +72,12 @@ def compare(data, output, options=None, lines=None, **given):
 
 
 def load_runs(folder):
-    """Load the results of all runs, by name."""
+    """Map the name of each run to its result."""
     return {path.stem: srsly.read_json(path) for path in folder.glob("runs/*.json")}
 
 
 class InProcessPool:
-    """Replaces WorkerPool: does jobs in this process, the last one first."""
+    """Replaces WorkerPool, and does the jobs in this process, the last one first."""
 
     def __init__(self, n_process, logs, gpu_id=-1):
         pass
@@ -92,10 +94,10 @@ class InProcessPool:
 
 
 class FakeTraining:
-    """Replaces the job that trains a pipeline.
+    """Replaces the job that trains a pipeline, and returns invented scores.
 
-    trained (list[str]): The names of the runs that were to be trained.
-    failing (set[str]): The names of the runs that fail.
+    trained (list[str]): The names of the runs for which the job was called.
+    failing (set[str]): The names of the runs that must fail.
     """
 
     def __init__(self):
@@ -112,6 +114,6 @@ class FakeTraining:
         return {"scores": scores, "test_scores": None, "mixes": [], "seconds": 2.0}
 
     def take_trained(self):
-        """Return what was trained since the last call."""
+        """Return the names of the runs that were trained since the last call."""
         trained, self.trained = self.trained, []
         return trained

@@ -1,4 +1,4 @@
-"""Build small corpora."""
+"""Build small corpora for pretraining."""
 
 import gzip
 from functools import lru_cache
@@ -11,7 +11,7 @@ from spacy_elmo.text.tokenizers import Tokenization
 
 
 def build(folder, *texts, lang="en", tokenizer=None, tokenized=False, **options):
-    """A corpus with nothing held out, unless options say so."""
+    """Build a corpus from text files. By default it has no dev part."""
     tokenization = Tokenization(lang, tokenizer, tokenized)
     options = {"dev_share": 0.0, **options}
     return build_corpus(
@@ -33,7 +33,10 @@ def pipeline():
 
 
 def by_spacy(paragraphs):
-    """The obvious way."""
+    """Split paragraphs into sentences and words with a simple spaCy pipeline.
+
+    RETURNS (list[list[str]]): The words of each sentence.
+    """
     found = []
     for doc in pipeline().pipe(paragraphs):
         for sentence in doc.sents:

@@ -9,12 +9,12 @@ from helpers.pipelines import run_python
 
 
 def make_environment(folder, *, with_project):
-    """Create a virtual environment that sees what is installed here, without copies.
+    """Create a virtual environment that can import the packages installed here.
 
     folder (Path): Where to create it.
-    with_project (bool): Whether spacy-elmo is visible too if it is installed here in
-        editable mode, which means by a .pth file.
-    RETURNS (Path): The Python of the environment.
+    with_project (bool): Whether it can also import a spacy-elmo that is installed here
+        in editable mode (with a .pth file).
+    RETURNS (Path): The Python executable of the environment.
     """
     venv.create(folder)
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
@@ -22,7 +22,7 @@ def make_environment(folder, *, with_project):
     own = Path(run_python("-c", get_path, python=python).strip())
     lines = site.getsitepackages()
     if with_project:
-        # Unlike a plain line with a path, addsitedir follows the .pth files in it.
+        # A plain line with a path would ignore the .pth files in that folder.
         lines = [f"import site; site.addsitedir({path!r})" for path in lines]
     (own / "shared.pth").write_text("\n".join(lines), "utf8")
     return python

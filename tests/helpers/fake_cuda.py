@@ -18,12 +18,12 @@ aten = torch.ops.aten
 
 
 class FakeGPU(TorchDispatchMode):
-    """Intercepts every torch operation. Operations on the host run for real, operations
-    on the GPU in torch's FakeTensorMode, which computes shapes and refuses to mix
-    devices.
+    """Intercepts every torch operation. Operations on the CPU run as usual. Operations
+    on the GPU run in torch's FakeTensorMode, which computes only shapes and raises an
+    error if devices are mixed.
 
-    device: The device to move models to.
-    to_host (list): The shapes of all tensors that were copied back from the GPU.
+    device (torch.device): The fake GPU, to which tests move their models.
+    to_host (list[tuple]): The shape of each tensor that was copied to the CPU.
     """
 
     def __init__(self):
@@ -34,8 +34,8 @@ class FakeGPU(TorchDispatchMode):
 
     @contextlib.contextmanager
     def never_waits(self):
-        """Refuse everything that makes the host wait for the GPU, as
-        torch.cuda.set_sync_debug_mode("error") does on a real GPU."""
+        """Fail if, within a `with` block, the CPU has to wait for the GPU. On a real
+        GPU, torch.cuda.set_sync_debug_mode("error") does the same."""
         self._may_wait = False
         try:
             yield
@@ -45,10 +45,10 @@ class FakeGPU(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
         if func is torch.ops.prim.device.default:
-            # Only C++ code calls this. On CUDA, autograd would need streams, which a
-            # CPU build of torch lacks; on "meta" it needs none.
+            # Autograd asks this from C++. For a CUDA device it would use streams, which
+            # a CPU build of torch lacks. For "meta" it uses none.
             return META
-        if kwargs.get("device") == META:  # the answer given above
+        if kwargs.get("device") == META:  # because it was returned above
             kwargs["device"] = self.device
         leaves = tree_leaves((args, kwargs))
         if not any(isinstance(x, FakeTensor) or x == self.device for x in leaves):
@@ -67,7 +67,7 @@ class FakeGPU(TorchDispatchMode):
         assert x.device == self.device, "an index for the host"
         for index in indices:
             if index is not None:
-                # torch would copy it, and wait.
+                # torch would copy an index on the CPU to the GPU, and wait for that.
                 assert index.device == self.device, "an index on the host"
                 assert index.dtype != torch.bool, "a mask: nobody knows the size"
 
@@ -87,6 +87,6 @@ class FakeGPU(TorchDispatchMode):
 
 @contextlib.contextmanager
 def fake_cuda():
-    """Provide a fake GPU within a `with` block."""
+    """Create a FakeGPU that is active within a `with` block."""
     with FakeTensorMode(allow_non_fake_inputs=True), FakeGPU() as gpu:
         yield gpu

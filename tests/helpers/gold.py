@@ -5,8 +5,8 @@ from spacy.vocab import Vocab
 
 from spacy_elmo.text.doc_files import load_docs
 
-# Contains a multiword token that its words spell and one that they do not, an empty
-# node, crossing dependencies, a missing lemma, a wrong space, and entities.
+# Contains a multiword token that is its words joined (don't), and one that is not (du),
+# an empty node, crossing dependencies, a missing lemma, a wrong space, and entities.
 TREES = """\
 # sent_id = a-1
 # text = I don't see Ann Lee .
@@ -32,7 +32,7 @@ TREES = """\
 7	.	.	PUNCT	.	_	3	punct	_	_
 
 """
-# One sentence, whose first word is to be filled in.
+# One sentence; TREE.format(word) sets its first word.
 TREE = """\
 1	{}	x	NOUN	NN	Number=Sing	2	nsubj	_	_
 2	runs	run	VERB	VBZ	_	0	root	_	SpaceAfter=No
@@ -44,7 +44,8 @@ TREE = """\
 def write_files(folder, files):
     """Write files to a folder.
 
-    files (dict[str, str | list[dict]]): Contents by name; a list is written as JSONL.
+    files (dict[str, str | list[dict]]): The contents of each file. A list is written
+        as JSONL.
     """
     folder.mkdir(exist_ok=True)
     for name, content in files.items():

@@ -1,4 +1,4 @@
-"""Write and compare random models as options.json with weights.hdf5."""
+"""Write and compare random models in the format of options.json and weights.hdf5."""
 
 import json
 
@@ -8,7 +8,7 @@ from helpers.reference import count_filters, random_arrays, random_options
 
 VOCAB = ["<S>", "</S>", "<UNK>", "\u2028", "a b", "\u3000", "\x85", "나는", "the"]
 N_WORDS = len(VOCAB)
-# Options of the original trainer that are not sizes.
+# Options that are not sizes of the model. The original trainer writes most of them.
 TRAINER_OPTIONS = {
     "bidirectional": True,
     "dropout": 0.1,
@@ -54,7 +54,12 @@ def assert_same_bits(found, expected):
 
 
 def random_model(seed, *, spare_projection=True):
-    """Make options and arrays. Over many seeds, all variants of files occur."""
+    """Make the contents of options.json and weights.hdf5.
+
+    Different seeds leave out different optional arrays.
+    spare_projection (bool): Whether some models may have a projection after the CNN
+        although its input and output have the same size.
+    """
     rng = np.random.default_rng(seed)
     options = {**TRAINER_OPTIONS, **random_options(rng)}
     lstm = options["lstm"]
@@ -64,14 +69,15 @@ def random_model(seed, *, spare_projection=True):
     if rng.random() < 0.5:
         arrays["char_embed"] = with_first_row(arrays["char_embed"])
     n, proj = count_filters(options), lstm["projection_dim"]
-    if spare_projection and n == proj and seed % 3:  # although the sizes are equal
+    if spare_projection and n == proj and seed % 3:
         arrays["CNN_proj/W_proj"] = rng.normal(size=(n, n)).astype(np.float32)
         arrays["CNN_proj/b_proj"] = rng.normal(size=n).astype(np.float32)
     return options, arrays
 
 
 def with_first_row(table):
-    """Put a row of -0.0 in front, which differs from a row of zeros made anew."""
+    """Add a first row of -0.0. Its bits differ from 0.0, so that tests can see whether
+    the row was kept or replaced by zeros. (n, d) becomes (n + 1, d)."""
     return np.concatenate([np.full_like(table[:1], -0.0), table])
 
 

@@ -1,4 +1,4 @@
-"""HTML as a tree of elements."""
+"""Parse HTML into a tree of elements."""
 
 from html.parser import HTMLParser
 
@@ -16,7 +16,7 @@ class Element:
         return " ".join("".join(parts).split())
 
     def find(self, name=None, **attrs):
-        """Return all elements inside this one that have these attributes."""
+        """Return all elements inside this one with this name and these attributes."""
         found = []
         for part in self.parts:
             if isinstance(part, Element):
@@ -27,7 +27,7 @@ class Element:
         return found
 
     def lang(self):
-        """Return the language of this element, which may be set on a parent."""
+        """Return the `lang` of this element, or of the nearest parent that has one."""
         here = self
         while here is not None and "lang" not in here.attrs:
             here = here.parent
@@ -35,7 +35,7 @@ class Element:
 
 
 class Parser(HTMLParser):
-    """Builds the tree. Raises AssertionError if tags do not match."""
+    """Builds a tree of elements. Raises AssertionError if tags do not match."""
 
     def __init__(self, html):
         super().__init__()

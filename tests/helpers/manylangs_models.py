@@ -14,14 +14,14 @@ SPECIAL_CHARACTERS = ["<bos>", "<eos>", "<oov>", "<pad>", "<bow>", "<eow>"]
 SPECIAL_WORDS = ["<bos>", "<eos>", "<oov>", "<pad>"]
 CHARACTERS = [*SPECIAL_CHARACTERS, *"abcdefghijklmnopqrst", *"나는학교에간다", "\u3000"]
 WORDS = [*SPECIAL_WORDS, "a", "cat", "sat", "나는", "\u3000", "abcdefghijklmnop"]
-SETTINGS = "configs/settings.json"  # beside the weights, named by config.json
+SETTINGS = "configs/settings.json"  # config.json beside the weights names it
 
 
 def make_settings(**changes) -> dict:
     """Make the settings of a model.
 
-    changes: New values; `lstm__dim` stands for dim in the section of the LSTMs,
-        `token__filters` for filters in the section of the token embedder.
+    changes: Settings to change. `lstm__dim` is `dim` in the section of the LSTMs,
+        `token__filters` is `filters` in the section of the token embedder.
     """
     sections = {
         "encoder": {
@@ -110,16 +110,18 @@ def write_json(path: Path, data: object) -> None:
 
 
 def write_symbols(path: Path, symbols: list[str], rng: np.random.Generator) -> None:
-    """Write a .dic file: one symbol with its row per line, in random order."""
+    """Write a .dic file. Each line has a symbol and its row number; the row numbers are
+    in random order."""
     rows = rng.permutation(len(symbols))
     lines = [f"{symbol}\t{row}\n" for symbol, row in zip(symbols, rows, strict=True)]
     path.write_bytes("".join(lines).encode("utf-8"))
 
 
 def write_model(folder: Path, *, seed: int = 0, **changes) -> Path:
-    """Write a random model with make_settings(**changes).
+    """Write a random model to a folder.
 
-    RETURNS (Path): folder.
+    changes: Settings to change, as for make_settings.
+    RETURNS (Path): The folder.
     """
     rng = np.random.default_rng(seed)
     settings = make_settings(**changes)
@@ -137,9 +139,11 @@ def write_model(folder: Path, *, seed: int = 0, **changes) -> Path:
 
 
 def import_package() -> ModuleType:
-    """Import the original program, or skip the test if it is not installed. Its only
-    use of `overrides` fails with the current release of that package, so it gets a
-    decorator that does nothing."""
+    """Import ELMoForManyLangs, or skip the test if it is not installed.
+
+    It fails with the current release of the package `overrides`, of which it uses only
+    one decorator. Here that package is replaced by a decorator that does nothing.
+    """
     stub = ModuleType("overrides")
     stub.overrides = lambda method: method  # type: ignore[attr-defined]
     with pytest.MonkeyPatch.context() as patch:
@@ -148,7 +152,10 @@ def import_package() -> ModuleType:
 
 
 def original_vectors(folder: Path, sentences: list[list[str]]) -> list[np.ndarray]:
-    """Compute all layers with the original program, in one batch."""
+    """Compute all layers with ELMoForManyLangs, in one batch.
+
+    RETURNS (list[np.ndarray]): One (n_layers, n_words, width) array per sentence.
+    """
     embedder = import_package().Embedder(str(folder), batch_size=len(sentences))
     with torch.no_grad():
         return embedder.sents2elmo(sentences, output_layer=-2)
@@ -156,8 +163,11 @@ def original_vectors(folder: Path, sentences: list[list[str]]) -> list[np.ndarra
 
 def original_lstm_vectors(folder: Path, sentence: list[str]) -> np.ndarray:
     """Compute original_vectors of one sentence for models with an LSTM over characters.
-    The program itself cannot run these: it concatenates features of shape (words, size)
-    along a third dimension. Here they get the missing dimension, (1, words, size)."""
+
+    ELMoForManyLangs has a bug with such models: it concatenates arrays of shape
+    (n_words, size) along dimension 2, which they lack. Here they are made
+    (1, n_words, size) first.
+    """
     import_package()
     from elmoformanylangs.modules import token_embedder
 

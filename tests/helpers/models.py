@@ -1,4 +1,4 @@
-"""Make small random biLMs through the files that a user would load."""
+"""Make small random biLMs by writing and loading options.json and weights.hdf5."""
 
 import json
 import tempfile
@@ -14,7 +14,7 @@ from spacy_elmo.bilm import BiLM, SourceError, load_bilm
 
 
 class Pair(NamedTuple):
-    """A biLM and the slow reference with the same weights."""
+    """A biLM, and the slow reference implementation with the same weights."""
 
     bilm: BiLM
     reference: ReferenceBiLM
@@ -29,8 +29,10 @@ def write_files(folder: Path, options: dict, arrays: dict) -> None:
 
 
 def refusal(source):
-    """Return the file that the refusal of a source names, and the rest of the message,
-    which must be one sentence."""
+    """Load a biLM that must be refused, and split the error message.
+
+    RETURNS (tuple[str, str]): The file that the message names, and the text after it.
+    """
     with pytest.raises(SourceError) as caught:
         load_bilm(source)
     assert isinstance(caught.value, ValueError)
@@ -50,9 +52,10 @@ def load_random(
 ) -> Pair:
     """Load a tiny random byte biLM from files, as a user would.
 
-    n_rows: 262 puts a row for "no word" in front of the characters.
-    lstm_projection, n_words, scale: as for reference.random_arrays.
-    overrides: nested options that replace the random ones.
+    n_rows (int): The rows of the character table: 261, or 262 with a first row that
+        means "no word".
+    scale, lstm_projection, n_words: See reference.random_arrays.
+    overrides: Options that replace the random ones, in nested dicts.
     """
     rng = np.random.default_rng(seed)
     options = random_options(rng, **overrides)

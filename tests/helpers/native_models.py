@@ -1,4 +1,4 @@
-"""Random models of every kind, to save as native folders."""
+"""Random models of every kind, to test how they are saved and loaded."""
 
 import json
 
@@ -74,7 +74,7 @@ CHAR_LEXICON = Lexicon(characters=numbered(CHARACTERS))
 FULL_LEXICON = Lexicon(numbered(CHARACTERS), numbered(["<oov>", "나는", *ODD_WORDS]))
 WORD_LEXICON = Lexicon(words=numbered(VOCAB))
 
-# Encoder, LSTMs, softmax, lexicon and vocabulary of each kind.
+# The configs of encoder, LSTMs and softmax, then the lexicon and the vocabulary.
 KINDS = {
     "bytes": (BYTES, LSTM, None, None, None),
     "bytes-262-rows": (ROWS_262, PLAIN_LSTM, None, None, None),
@@ -129,7 +129,8 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 def make_bilm(kind, seed=0):
-    """Make a model of a kind, with random weights large enough to matter."""
+    """Make a model of one of the KINDS. Its random weights are large, so that a wrong
+    weight changes the vectors."""
     encoder, lstm, softmax, lexicon, vocab = KINDS[kind]
     config = BiLMConfig(encoder, lstm, softmax, TRAINING)
     bilm = BiLM(config, lexicon=lexicon, vocab=vocab).eval()
@@ -153,7 +154,7 @@ def files_of(folder):
 
 
 def assert_same_model(found, expected):
-    """Compare everything that belongs to a model; vectors must have the same bits."""
+    """Assert that two biLMs have the same parts and give exactly the same vectors."""
     assert found.config == expected.config
     assert found.lexicon == expected.lexicon
     assert found.vocab == expected.vocab

@@ -56,7 +56,7 @@ def load_pyproject():
 
 
 def read_blocks(path, *languages):
-    """Return the code blocks of a page, or only those in the given languages."""
+    """Return the code blocks of a page in the given languages, by default in all."""
     text = path.read_text("utf8")
     blocks = [
         Block(path, found[1], found[2], text.count("\n", 0, found.start()) + 1)
@@ -75,7 +75,8 @@ def read_prose(path):
 
 
 def read_sections(path):
-    """Return the prose under each heading; the text before the first is under ""."""
+    """Map each heading to the prose below it. The text before the first heading has the
+    key ""."""
     parts = re.split(r"^## (.*)\n", "\n" + read_prose(path), flags=re.M)
     return dict(zip(["", *parts[1::2]], parts[0::2]))
 
@@ -86,8 +87,11 @@ def read_rows(path):
 
 
 def count_numbers(text):
-    """Count each number in a text, except digits within names such as int8. "67.5
-    million" and "6,750만" are the same number, "3" and "3.0" are not."""
+    """Count how often each number occurs in a text, without digits in names like int8.
+
+    "67.5 million" and the Korean "6,750만" count as the same number, "3" and "3.0" as
+    two numbers.
+    """
     counts = Counter()
     for written, unit in NUMBER.findall(text):
         digits = written.replace(",", "")

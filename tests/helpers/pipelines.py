@@ -17,7 +17,7 @@ from thinc.api import Config
 from spacy_elmo.bilm import BiLM, BiLMConfig, BytesConfig, LSTMConfig, load_bilm
 from spacy_elmo.layers.elmo_model import get_shim
 
-# word, tag, head, dependency, entity of each token
+# Each token has a word, tag, head, dependency label and entity label.
 SENTENCES = [
     "Ann|NNP|1|nsubj|PER saw|VBD|1|ROOT| Bob|NNP|1|dobj|PER in|IN|1|prep| "
     "Paris|NNP|3|pobj|LOC .|.|1|punct|",
@@ -31,7 +31,7 @@ SENTENCES = [
     "Ann|NNP|3|pobj|PER .|.|1|punct|",
 ]
 
-# Sentences that no model here was trained on.
+# Texts that are not in the training data above.
 TEXTS = ["Ann left Rome .", "The green wood stopped the rain in Paris .", "Tea"]
 
 
@@ -71,8 +71,8 @@ def save_bilm(folder, seed=0):
 
 
 def tok2vec_with_elmo(where="input"):
-    # The attribute LANG is the same for all words, so that only ELMo distinguishes
-    # them.
+    # The embedding uses the attribute LANG, which is the same for all words, so a task
+    # can distinguish words only by their ELMo vectors.
     return {
         "@architectures": "spacy-elmo.Tok2VecWithElmo.v1",
         "where": where,
@@ -197,7 +197,7 @@ def paths(config, bilm=None):
 def train(folder, components, *, bilm=None, **sections):
     """Run `spacy train`.
 
-    RETURNS (Path): The best pipeline.
+    RETURNS (Path): The folder of the best pipeline.
     """
     config = write_config(folder, components, **sections)
     run_spacy("train", config, "--output", folder, *paths(config, bilm))
@@ -205,15 +205,18 @@ def train(folder, components, *, bilm=None, **sections):
 
 
 class Trained(NamedTuple):
-    """A trained pipeline, and the biLM that its config named."""
+    """The folder of a trained pipeline, and the biLM that it was trained with."""
 
     path: Path
     bilm: BiLM
 
 
 def train_shared(folder):
-    """Train tagger, parser and ner with one `elmo`, which they use at the input, at the
-    output and at both. Then delete the folder of the biLM."""
+    """Train a tagger, a parser and an entity recognizer that share one `elmo`.
+
+    The tagger adds the ELMo vectors at the input of its tok2vec, the parser at the
+    output, the entity recognizer at both. Afterwards the folder of the biLM is deleted.
+    """
     source = save_bilm(folder / "bilm")
     components = {
         "elmo": elmo(bilm="${paths.bilm}"),
@@ -238,7 +241,10 @@ def vectors(nlp):
 
 
 def mean_of_layers(bilm):
-    """Compute the expected doc.tensor of all TEXTS with the biLM alone."""
+    """Compute what doc.tensor should be for all TEXTS, with the biLM and without spaCy.
+
+    RETURNS (np.ndarray): (tokens of all texts, width)
+    """
     return np.concatenate([bilm.embed([text.split()])[0].mean(0) for text in TEXTS])
 
 
@@ -252,7 +258,7 @@ def assert_close(found, expected, tolerance=1e-6):
 
 
 def same_weights(bilm, other):
-    """Return whether the weights of two biLMs are equal in every bit."""
+    """Return whether two biLMs have exactly the same weights."""
     mine, theirs = bilm.state_dict(), other.state_dict()
     assert mine.keys() == theirs.keys()
     return all(torch.equal(mine[name], theirs[name]) for name in mine)

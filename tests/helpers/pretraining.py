@@ -1,4 +1,4 @@
-"""A tiny pretraining for tests."""
+"""Run tiny pretrainings."""
 
 import os
 import subprocess
@@ -54,7 +54,8 @@ learn_rate = 0.01
 
 
 def write_text(path: Path, *, n_documents: int = 30, seed: int = 0) -> Path:
-    """A text in which some words follow others."""
+    """Write a random text in which a word depends on the word before it, so that a biLM
+    can learn something."""
     rng = np.random.default_rng(seed)
     names = [f"{c}{v}{d}" for c in "bdfgkmt" for v in "aeiou" for d in "nrs"]
     lines = []
@@ -86,9 +87,9 @@ def run(*args: object, **options: object) -> subprocess.CompletedProcess:
 
 
 def run_training(config_path, output, *, resume=False, **overrides):
-    """Pretrain in this process, and return the lines that were said.
+    """Pretrain in this process, and return the messages as one string.
 
-    overrides: Settings by their names, with "__" instead of each dot.
+    overrides: Settings to override, with "__" instead of the dots in their names.
     """
     named = {key.replace("__", "."): value for key, value in overrides.items()}
     said = []
@@ -97,6 +98,6 @@ def run_training(config_path, output, *, resume=False, **overrides):
 
 
 def train(config_path, output, **overrides):
-    """Pretrain in this process, and return the lines that were said and the log."""
+    """Pretrain in this process, and return the messages and the rows of log.jsonl."""
     said = run_training(config_path, output, **overrides)
     return said, load_log(output / "log.jsonl")

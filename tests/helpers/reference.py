@@ -1,22 +1,24 @@
-"""A slow, obvious ELMo biLM in float64 numpy, to test ours against.
+"""A slow and simple ELMo biLM in float64 numpy, to test the fast one against.
 
 Shape letters: C characters per word, d character dimension, F filters in total,
 P projection dimension, D cell dimension, L LSTM layers, n words of a sentence,
-T = n + 2 positions with the two boundaries, V words of the output vocabulary.
+T = n + 2 positions (the words and the two sentence boundaries), V words of the output
+vocabulary.
 """
 
 import numpy as np
 
 BEGIN_SENTENCE, END_SENTENCE, BEGIN_WORD, END_WORD, PADDING = 256, 257, 258, 259, 260
-N_CHARACTERS = 261  # ids 0..260; a table of 262 rows has the "no word" row in front
+N_CHARACTERS = 261  # a table of 262 rows has one more, the first, for "no word"
 FORWARD, BACKWARD = 0, 1
 
-# One row's state is row_state[direction][layer] = (h (P,), c (D,)).
+# The LSTM state of one row of the batch: row_state[direction][layer] is a tuple of
+# h (P,) and c (D,).
 RowState = list[list[tuple[np.ndarray, np.ndarray]]]
 
 
 def merge(base: dict, changes: dict) -> dict:
-    """Copy base and replace the entries that changes has, also in sections."""
+    """Return a copy of base with changes, which may be nested dicts like base."""
     merged = dict(base)
     for key, value in changes.items():
         if isinstance(value, dict) and isinstance(merged.get(key), dict):
@@ -26,7 +28,8 @@ def merge(base: dict, changes: dict) -> dict:
 
 
 def random_filters(rng: np.random.Generator, n_filters: int) -> list[list[int]]:
-    """Draw [[width, count], ...] with widths 1..4, in any order, n_filters in total."""
+    """Draw [[width, count], ...] with widths from 1 to 4 in random order. The sum of
+    the counts is n_filters."""
     filters = []
     while n_filters > 0:
         count = int(rng.integers(1, n_filters + 1))
@@ -36,19 +39,23 @@ def random_filters(rng: np.random.Generator, n_filters: int) -> list[list[int]]:
 
 
 def random_clip(rng: np.random.Generator) -> float | None:
-    """Draw a clip: half the time one small enough to have an effect, else 3 or none."""
+    """Draw a clip. Half of them are so small that they have an effect; the others are 3
+    or None."""
     small = round(float(rng.uniform(0.3, 1.0)), 3)
     return [small, small, 3.0, None][rng.integers(4)]
 
 
 def random_options(rng: np.random.Generator, **overrides) -> dict:
-    """Draw the options of a tiny biLM; overrides, also in sections, replace them."""
+    """Draw the options of a tiny biLM.
+
+    overrides: Options that replace the random ones, in nested dicts.
+    """
     projection_dim = int(rng.integers(1, 8))
     dim, n_filters, n_positions = map(int, rng.integers([1, 1, 6], [8, 8, 13]))
     if rng.random() < 0.3:
         dim = projection_dim
     if rng.random() < 0.3:
-        n_filters = projection_dim  # no CNN projection
+        n_filters = projection_dim  # then the CNN needs no projection
     if rng.random() < 0.3:
         n_positions = 50
     options = {
@@ -73,7 +80,7 @@ def random_options(rng: np.random.Generator, **overrides) -> dict:
 
 
 def cell_key(direction: int, layer: int) -> str:
-    """Return the HDF5 group of one LSTM layer."""
+    """Return the name of the HDF5 group of one LSTM layer."""
     return f"RNN_{direction}/RNN/MultiRNNCell/Cell{layer}/LSTMCell"
 
 
@@ -90,9 +97,13 @@ def random_arrays(
     lstm_projection: bool | None = None,
     n_words: int | None = None,
 ) -> dict[str, np.ndarray]:
-    """Draw float32 arrays under their HDF5 names: normal, with deviation scale.
+    """Draw the float32 weights of a biLM from normal distributions.
 
-    Characters have deviation 1, and always the 261 rows of a file.
+    scale (float): The standard deviation, except that of the characters, which is 1.
+    lstm_projection (bool): False leaves out the projections of the LSTMs.
+    n_words (int): The size of the softmax. None leaves it out.
+    RETURNS (dict[str, np.ndarray]): The arrays by their HDF5 names. The table of
+        characters has 261 rows.
     """
     lstm, cnn = options["lstm"], options["char_cnn"]
     D, P = lstm["dim"], lstm["projection_dim"]
@@ -123,18 +134,18 @@ def random_arrays(
         shapes["softmax/b"] = (n_words,)
 
     arrays = {name: rng.normal(0, scale, shape) for name, shape in shapes.items()}
-    arrays["char_embed"] = rng.normal(0, 1, shapes["char_embed"])  # words differ well
+    arrays["char_embed"] = rng.normal(0, 1, shapes["char_embed"])  # makes words differ
     return {name: array.astype(np.float32) for name, array in arrays.items()}
 
 
 def pad_ids(ids: list[int], n_positions: int) -> list[int]:
-    """Add begin-of-word, end-of-word and padding, or cut: n_positions ids."""
+    """Add begin-of-word and end-of-word, then cut or pad to n_positions ids."""
     ids = [BEGIN_WORD, *ids[: n_positions - 2], END_WORD]
     return ids + [PADDING] * (n_positions - len(ids))
 
 
 def sentence_ids(words: list[str], n_positions: int) -> np.ndarray:
-    """Return the character ids of the words and both boundaries, (T, C)."""
+    """Return the character ids of the words and of both sentence boundaries, (T, C)."""
     spellings = [list(word.encode("utf-8", "ignore")) for word in words]
     spellings = [[BEGIN_SENTENCE], *spellings, [END_SENTENCE]]
     return np.array([pad_ids(ids, n_positions) for ids in spellings])
@@ -150,14 +161,16 @@ def relu(x: np.ndarray) -> np.ndarray:
 
 
 def clip(x: np.ndarray, limit: float | None) -> np.ndarray:
-    """Clip x to +-limit; None leaves it unchanged."""
+    """Clip x to the range from -limit to limit; None leaves it unchanged."""
     return x if limit is None else np.clip(x, -limit, limit)
 
 
 def convolve_max(chars: np.ndarray, W: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Compute the maximum of each filter over all windows.
+    """Compute the maximum of each filter over all windows of a word.
 
-    chars: (C, d). W: (width, d, n). b: (n,).
+    chars: The character vectors, (C, d).
+    W, b: The weights of n filters of one width, (width, d, n) and (n,).
+    RETURNS (np.ndarray): (n,)
     """
     width = W.shape[0]
     responses = []
@@ -174,13 +187,13 @@ def log_softmax(logits: np.ndarray) -> np.ndarray:
 
 
 class ReferenceBiLM:
-    """A biLM made of an options dict and of arrays under their HDF5 names."""
+    """A biLM with the options of options.json and the arrays of weights.hdf5."""
 
     def __init__(self, options: dict, arrays: dict[str, np.ndarray]):
         self.options = options
         self.lstm, self.cnn = options["lstm"], options["char_cnn"]
         self.arrays = {k: np.asarray(v, dtype=np.float64) for k, v in arrays.items()}
-        # 0, or 1 when the table starts with the "no word" row
+        # A first row for "no word" moves all characters down by one row.
         self.id_shift = len(self.arrays["char_embed"]) - N_CHARACTERS
         if self.id_shift not in (0, 1):
             raise ValueError("char_embed must have 261 or 262 rows")
@@ -209,27 +222,27 @@ class ReferenceBiLM:
         return x  # (P,)
 
     def zero_state(self) -> RowState:
-        """Return the state of a row before its first sentence."""
+        """Return the LSTM state of a row before its first sentence: zeros."""
         h, c = np.zeros(self.lstm["projection_dim"]), np.zeros(self.lstm["dim"])
         return [[(h, c) for _ in range(self.lstm["n_layers"])] for _ in range(2)]
 
     def step(self, direction, layer, x, h, c) -> tuple[np.ndarray, np.ndarray]:
-        """Compute one step: x (P,), h (P,), c (D,) to the new h (P,) and c (D,)."""
+        """Compute one LSTM step: x (P,), h (P,), c (D,) to new h (P,) and c (D,)."""
         a, key = self.arrays, cell_key(direction, layer)
         gates = np.concatenate([x, h]) @ a[f"{key}/W_0"] + a[f"{key}/B"]  # (4 D,)
         i, g, f, o = np.split(gates, 4)
         c = sigmoid(i) * np.tanh(g) + sigmoid(f + 1.0) * c
         c = clip(c, self.lstm.get("cell_clip"))
         h = sigmoid(o) * np.tanh(c)  # (D,)
-        if f"{key}/W_P_0" in a:  # without a projection there is no clip of it
+        if f"{key}/W_P_0" in a:  # otherwise proj_clip has no effect
             h = clip(h @ a[f"{key}/W_P_0"], self.lstm.get("proj_clip"))
         return h, c
 
     def run_layer(self, direction, layer, inputs, state):
-        """Run one layer over one sentence: inputs (T, P) to outputs (T, P), new (h, c).
+        """Run one LSTM layer over one sentence: (T, P) to (T, P) and the new (h, c).
 
-        Inputs and outputs are in text order; the backward direction walks from the
-        last position to the first.
+        Inputs and outputs are in text order, but the backward direction starts at the
+        last position.
         """
         h, c = state
         outputs = np.zeros_like(inputs)
@@ -242,7 +255,11 @@ class ReferenceBiLM:
         return outputs, (h, c)
 
     def run_sentence(self, words, state) -> tuple[np.ndarray, np.ndarray, RowState]:
-        """Both stacks with boundaries: two arrays (L + 1, T, P) and the new state."""
+        """Run both directions over one sentence with its boundaries.
+
+        RETURNS: The forward layers and the backward layers, (L + 1, T, P) each, and
+            the new state.
+        """
         ids = sentence_ids(words, self.cnn["max_characters_per_token"])
         x = np.array([self.word_vector(row) for row in ids])  # (T, P)
         stacks, new_state = [], []
@@ -260,11 +277,12 @@ class ReferenceBiLM:
     def embed(
         self, sentences: list[list[str]], state: list[RowState] | None = None
     ) -> tuple[list[np.ndarray], list[RowState]]:
-        """Compute (L + 1, n, 2 P) per sentence without boundaries, and the new states.
+        """Compute the layers of a batch of sentences.
 
-        Row r continues from state[r], or from zeros where there is none; rows of the
-        given state that this call does not use are returned unchanged. The given
-        state is not modified.
+        state: The states after the last call; it is not modified. Sentence r begins
+            with state[r], or with zeros if there is no state[r].
+        RETURNS: The layers of each sentence without its boundaries, (L + 1, n, 2 P),
+            and the new states. States without a sentence are unchanged.
         """
         new_state = list(state or [])
         vectors = []
@@ -279,10 +297,11 @@ class ReferenceBiLM:
     def log_probs(
         self, sentence: list[str], vocab: list[str]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Compute log probabilities of targets, forward and backward, (n + 1,) each.
+        """Compute the log probabilities of all targets, in text order.
 
-        Both in text order: the forward targets are word 1..n, </S>; the backward
-        ones <S>, word 1..n.
+        The forward targets are word 1 to word n and </S>. The backward targets are <S>
+        and word 1 to word n.
+        RETURNS: Forward and backward log probabilities, (n + 1,) each.
         """
         unknown = vocab.index("<UNK>")
         tokens = ["<S>", *sentence, "</S>"]

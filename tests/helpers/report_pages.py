@@ -1,4 +1,4 @@
-"""Reports of sample files, as trees of HTML."""
+"""Write reports of sample files, and read them as trees of HTML elements."""
 
 import json
 
@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from spacy_elmo.cli import app
 from spacy_elmo.report import write_report
 
-# Functions that write a sample file into a folder, by the id of their section.
+# For the id of each section of a report, a function that writes a sample file for it.
 WRITERS = {
     "pretraining": lambda folder: samples.write_log(folder / "log.jsonl"),
     "perplexity": lambda folder: samples.write(
@@ -23,13 +23,13 @@ WRITERS = {
 
 
 def make_report(folder):
-    """Write the report of a folder, and parse it."""
+    """Write the report of a folder, and return the root of its HTML tree."""
     write_report(folder, folder / "report.html")
     return parse((folder / "report.html").read_text(encoding="utf-8"))
 
 
 def run_report(*args):
-    """Run the command."""
+    """Run `spacy elmo report` in this process."""
     return CliRunner().invoke(app, ["report", *map(str, args)])
 
 
@@ -38,7 +38,7 @@ def printed(done):
 
 
 def find_charts(root):
-    """Return the charts of a page in Vega-Lite, by id."""
+    """Map the id of each chart of a page to its Vega-Lite specification."""
     (script,) = root.find("script", id="charts")
     return json.loads("".join(script.parts))["specs"]
 
@@ -49,7 +49,8 @@ def find_section(root, name):
 
 
 def read_cells(table):
-    """Return the texts of all cells. Small print is on a line for itself."""
+    """Return the texts of the cells in each row. The text of a <small> element is on a
+    separate line."""
     rows = [row.find("th") + row.find("td") for row in table.find("tr")]
     return [[_read_cell(cell) for cell in row] for row in rows]
 

@@ -1,4 +1,4 @@
-"""Sample result files with invented numbers, in the form that the commands write."""
+"""Sample result files with invented numbers, in the same format as real ones."""
 
 import json
 import math
@@ -107,7 +107,10 @@ def probe() -> dict:
 
 
 def senses(lang: str, n: int = 6) -> dict:
-    """n: The number of occurrences of each sense."""
+    """Make the result of `spacy elmo senses`.
+
+    n (int): The number of occurrences of each sense.
+    """
     rng = np.random.default_rng(2)
     words = []
     for word, sentences in SENSES[lang].items():
@@ -183,8 +186,8 @@ def compare() -> dict:
 
 
 def write_comparison(folder: Path) -> None:
-    """Write the output folder of a comparison, with the files that it keeps for
-    itself."""
+    """Write the output folder of `spacy elmo compare`, with the files that a report
+    must ignore."""
     write(folder / "compare.json", compare())
     run = {"fingerprint": "0a", "versions": {"spacy": "3.8.0"}, "variant": "baseline"}
     run.update({"share": 1.0, "seed": 0, "scores": {"tag_acc": 0.9}, "seconds": 3.5})
@@ -224,7 +227,7 @@ def neighbors() -> dict:
 
 
 def write_all(folder: Path) -> Path:
-    """Write a file of each kind, and return the folder."""
+    """Write result files of all kinds to a folder, and return the folder."""
     write_log(folder / "demo" / "log.jsonl")
     write(folder / "perplexity.json", perplexity(212.4))
     write(folder / "probe.json", probe())

@@ -15,10 +15,10 @@ from thinc.api import get_current_ops, set_current_ops, use_ops
 
 
 class Device:
-    """The device of a test: the strict one, or a real GPU.
+    """The device of a test: the simulated GPU of strict_ops.py, or a real GPU.
 
     ops (Ops): The ops of the device.
-    counts (bool): Whether transfers to the host are counted, as the strict one does.
+    counts (bool): Whether transfers to the host are counted. A real GPU counts none.
     """
 
     def __init__(self, ops, counts):
@@ -33,8 +33,12 @@ class Device:
 
     @contextlib.contextmanager
     def transfers(self, *places):
-        """Assert that within the block spacy_elmo makes transfers to the host at these
-        places, and at no others. Gives a list that in the end has all transfers."""
+        """Check where spacy_elmo makes transfers to the host within a `with` block. It
+        must be at all of these places, and nowhere else.
+
+        places (str): See strict_ops.Transfer.
+        YIELDS (list[Transfer]): An empty list. After the block it has the transfers.
+        """
         before, found = len(TRANSFERS), []
         yield found
         found += [transfer for transfer in TRANSFERS[before:] if transfer.place]
@@ -45,8 +49,8 @@ class Device:
 
 @contextlib.contextmanager
 def strict_device(monkeypatch):
-    """Make Thinc, spaCy and srsly use DeviceArray as cupy's array and StrictOps as
-    CupyOps, and make StrictOps the current ops."""
+    """Simulate a GPU within a `with` block: Thinc, spaCy and srsly use DeviceArray
+    instead of cupy's arrays, and StrictOps instead of CupyOps."""
     TRANSFERS.clear()
     for module in (thinc.util, spacy.util, srsly.msgpack._msgpack_numpy):
         monkeypatch.setattr(module, "cupy", XP, raising=False)

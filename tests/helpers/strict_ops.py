@@ -1,8 +1,9 @@
 """A simulated GPU for Thinc: arrays on the CPU that are as strict as cupy's.
 
-Operations that cupy refuses are refused, and transfers that make the host wait for the
-device are counted, with the place in the code that asked for them. The device's memory
-is the host's memory: torch tensors stay on the CPU and count as tensors on the device.
+Operations that fail with cupy fail here too. Transfers that make the host (the CPU)
+wait for the device (the GPU) are recorded, with the place in the code that asked for
+them. Everything is in the memory of the CPU. A torch tensor on the CPU is treated as a
+tensor on the device.
 """
 
 import operator
@@ -23,10 +24,10 @@ import spacy_elmo
 # Transfers to the host
 
 OURS = Path(spacy_elmo.__file__).parent
-# The folders on the Thinc side. fake_cuda.py watches the torch side.
+# The folders with code for Thinc. For code that uses torch, see fake_cuda.py.
 WATCHED = (OURS / "layers", OURS / "pipeline")
 THINC = Path(thinc.__file__).parent
-# Code that transfers only what its caller asks for.
+# Transfers in this code are counted for its caller.
 HELPERS = (
     str(Path(__file__).with_name("strict_")),
     str(THINC / "backends"),
@@ -41,12 +42,12 @@ HELPERS = (
 class Transfer(NamedTuple):
     """A transfer from the device to the host.
 
-    place (str): The code that asked for it, such as "layer_cache.py:put", or "" if that
-        code is not in one of the WATCHED folders. The file is that of the innermost
-        frame outside HELPERS, the function is the innermost public one in that file. A
-        transfer inside a layer of Thinc is Thinc's; one inside ops.to_numpy, or inside
-        a compiled part of spaCy (which has no frames), belongs to the caller.
-    stack (str): The call stack.
+    place (str): The file and function that asked for it, such as "layer_cache.py:put".
+        It is "" if the file is not in one of the WATCHED folders, for example if a
+        layer of Thinc asked. The file is that of the innermost stack frame outside
+        HELPERS. Compiled code of spaCy has no stack frames, so its caller counts. The
+        function is the innermost public one in that file.
+    stack (str): The call stack, as text.
     """
 
     place: str
@@ -68,7 +69,7 @@ def count_transfer():
         for frame, _ in frames
         if frame.f_code.co_filename == filename
     ]
-    # Private functions, comprehensions and lambdas count as part of their caller.
+    # Skip private functions, comprehensions and lambdas, and name their caller.
     name = next((name for name in names if name[0] not in "_<"), names[0])
     path = Path(filename)
     place = f"{path.name}:{name}" if path.parent in WATCHED else ""
@@ -114,7 +115,7 @@ class DeviceArray:
     def __getitem__(self, index):
         parts = index if isinstance(index, tuple) else (index,)
         if any(is_mask(part) for part in parts):
-            count_transfer()  # of the size of the result
+            count_transfer()  # because the host has to know the size of the result
         return wrap(self._array[as_index(index)])
 
     def __setitem__(self, index, value):
@@ -144,7 +145,8 @@ class DeviceArray:
 
 
 def wrap(result):
-    """Convert the results of a computation to device arrays, scalars included."""
+    """Convert the results of a computation to device arrays. Like cupy, do this also
+    with numbers."""
     if isinstance(result, (np.ndarray, np.generic)):
         array = object.__new__(DeviceArray)
         array._array = np.asarray(result)
@@ -155,7 +157,8 @@ def wrap(result):
 
 
 def on_device(value):
-    """Unwrap the arguments of a computation on the device. Refuse host arrays."""
+    """Return the numpy arrays inside the device arrays among the arguments of a
+    computation. Raise TypeError for arrays on the host."""
     if isinstance(value, DeviceArray):
         return value._array
     if isinstance(value, (np.ndarray, torch.Tensor)):
@@ -168,7 +171,8 @@ def on_device(value):
 
 
 def as_index(index):
-    """Unwrap an index, which may be on the host: cupy copies it to the device."""
+    """Return the numpy array inside an index. Indices on the host are accepted, because
+    cupy copies them to the device."""
     if isinstance(index, tuple):
         return tuple(map(as_index, index))
     if isinstance(index, slice):
@@ -187,8 +191,8 @@ METHODS = (
     "max mean min prod ravel repeat reshape round sort squeeze std sum swapaxes take "
     "transpose var view __neg__ __pos__ __abs__ __invert__"
 ).split()
-# Methods that transfer to the host. There is no __index__, because cupy arrays have
-# none: range(x) and a_list[x] are refused.
+# Methods that transfer to the host. DeviceArray has no __index__, like cupy's arrays,
+# so that range(x) and a_list[x] fail.
 FETCHES = (
     "item tolist tobytes nonzero __bool__ __int__ __float__ __complex__ __repr__ "
     "__str__ __format__"
@@ -270,7 +274,7 @@ class Function:
         if name in ("nonzero", "flatnonzero", "argwhere", "unique") or (
             name == "where" and len(args) == 1
         ):
-            count_transfer()  # of the size of the result
+            count_transfer()  # because the host has to know the size of the result
         result = self._function(*on_device(args), **on_device(kwargs))
         if name in ("allclose", "array_equal"):
             result = np.bool_(result)
@@ -307,13 +311,13 @@ class Namespace:
         return self.array(data, dtype, **kwargs)
 
     def _explicit(self, data):
-        """Accept data from the host or from the device, but not from both."""
+        """Accept data from the host or the device. Raise TypeError for a mixture."""
         parts = data if isinstance(data, (list, tuple)) else [data]
         mixed = any(isinstance(part, DeviceArray) for part in parts)
         return on_device(data) if mixed else data
 
     def split(self, array, indices, axis=0):
-        # The only function of cupy whose indices have to be on the host.
+        # This is the only function of cupy whose indices have to be on the host.
         return wrap(np.split(on_device(array), indices, axis))
 
 
@@ -322,7 +326,7 @@ TENSOR_TO_NUMPY = torch.Tensor.numpy
 
 
 class StrictOps(Ops):
-    """Simulates CupyOps. NumpyOps compute what CupyOps have kernels for."""
+    """Simulates CupyOps. Where CupyOps has a CUDA kernel, this uses NumpyOps."""
 
     name = "strict"
     xp = XP

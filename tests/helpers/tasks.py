@@ -1,7 +1,7 @@
-"""Tasks of spaCy with a shared `elmo` before them, and their training data.
+"""Pipelines of `elmo` and some components ("tasks") that use it, with training data.
 
-All words have the shape "xxxx", so that an embedding of the shape does not distinguish
-them: whatever a task learns, it learns from ELMo.
+All words have the shape "xxxx", and by default the tasks embed only shapes. So a task
+can distinguish words only by their ELMo vectors.
 """
 
 import spacy
@@ -14,7 +14,8 @@ from thinc.api import Adam
 import spacy_elmo.layers.elmo_model
 from spacy_elmo.bilm import BiLM, BiLMConfig, BytesConfig, LSTMConfig
 
-# word, lemma, tag, head (index in the doc), dependency, entity
+# Each token has a word, lemma, tag, head (index in the doc), dependency label and
+# entity label.
 DOCS = [
     "green green ADJ 1 amod B-ANIMAL\n"
     "birds bird NOUN 2 nsubj I-ANIMAL\n"
@@ -85,7 +86,7 @@ EMBEDS = {
 }
 LISTENER = {"@architectures": "spacy-elmo.ElmoListener.v1"}
 
-# The annotation that each task predicts.
+# For each task, a function that returns the annotation that it predicts.
 GOLD = {
     "tagger": lambda doc: [token.tag_ for token in doc],
     "morphologizer": lambda doc: [(token.pos_, str(token.morph)) for token in doc],
@@ -192,9 +193,10 @@ def task_config(factory, tok2vec):
 def make_nlp(bilm, tasks, *, seed=0, numbers=(0, 1, 2), **elmo_config):
     """Make and initialize a pipeline of `elmo` and tasks.
 
-    tasks (dict[str, dict]): The tok2vec of each task by its name, which is the name of
-        a factory, or that with a number after it.
-    RETURNS: The pipeline and its training examples.
+    tasks (dict[str, dict]): The tok2vec config of each task. The name of a task is the
+        name of its factory, possibly with a number, such as "tagger2".
+    numbers (Iterable[int]): Which of the DOCS are the training examples.
+    RETURNS (tuple[Language, list[Example]]): The pipeline and its training examples.
     """
     fix_random_seed(seed)
     nlp = spacy.blank("en")
@@ -217,7 +219,7 @@ def train(nlp, examples, n_steps, *, optimizer=None, **options):
 
 
 def wrong(nlp, examples, name):
-    """Return the wrong predictions of a task, each with the expected one."""
+    """Return a tuple (prediction, expected) for each wrong prediction of a task."""
     gold = GOLD[name.rstrip("0123456789")]
     pairs = []
     for example in examples:
@@ -227,7 +229,7 @@ def wrong(nlp, examples, name):
 
 
 def learn(nlp, examples, names, learn_rate=0.02):
-    """Train until all tasks predict their training examples correctly."""
+    """Train until all tasks predict their training examples correctly, or fail."""
     optimizer = Adam(learn_rate, L2=0.0)
     for _ in range(15):
         train(nlp, examples, 20, optimizer=optimizer)
@@ -252,7 +254,7 @@ def mixes_of(nlp, name):
 
 def count_encoded_docs(monkeypatch):
     """Return a list to which each call of a biLM, with or without gradients, appends
-    its number of docs."""
+    the number of docs in its batch."""
     numbers = []
     module = spacy_elmo.layers.elmo_model
     for name in ("encode_docs", "encode_docs_with_gradients"):

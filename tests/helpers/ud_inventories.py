@@ -83,7 +83,8 @@ FEATURES = {
     },
 }
 
-# The UPOS that a word with this relation (without its subtype) may have.
+# For each language and relation (without its subtype): the UPOS that a word with this
+# relation may have.
 UPOS_OF = {
     "en": {
         "advmod": "ADV PART ADJ ADP CCONJ SCONJ DET INTJ PRON",
@@ -109,12 +110,12 @@ UPOS_OF = {
         "punct": "PUNCT",
     },
 }
-# Relations of noun phrases, and the UPOS that their heads cannot have.
+# A word with one of the NOMINAL relations cannot have one of the NOT_NOMINAL UPOS.
 NOT_NOMINAL = set("ADP AUX CCONJ SCONJ PART PUNCT".split())
 NOMINAL = set("nsubj obj iobj nmod vocative appos".split())
 
-# For each Penn tag: the UPOS that it may go with, and features. A word with the first
-# of these UPOS must have at least one of the features.
+# PENN_UPOS has the UPOS that a word with a Penn tag may have. If a word has the first of
+# them, it must also have at least one of the features in PENN_FEATURES.
 PENN_UPOS = {
     "CC": "CCONJ",
     "CD": "NUM",
@@ -177,8 +178,8 @@ PENN_FEATURES = {
     "VBZ": "Tense=Pres",
 }
 
-# Relations whose head comes first; and for the relations of function words, the
-# relations that their own dependents may have.
+# HEAD_FIRST: a word with this relation comes after its head. LEAVES: if a word has this
+# relation, its dependents may have only these relations.
 HEAD_FIRST = set("conj fixed flat goeswith appos".split())
 _FEW = "cc conj fixed goeswith punct reparandum"
 LEAVES = {

@@ -47,7 +47,12 @@ class Sentence:
 
 @dataclass
 class Report:
-    """The results of checking some files. Problems have the form file:line: message."""
+    """The results of checking a treebank.
+
+    problems (list[str]): Messages that begin with "file:line: ".
+    sentences (list[Sentence]): All sentences of the treebank.
+    projective (int): The number of sentences without crossing relations.
+    """
 
     problems: list[str] = field(default_factory=list)
     sentences: list[Sentence] = field(default_factory=list)
@@ -76,7 +81,7 @@ Complaint = tuple[int, str]
 
 
 def validate(paths: list[Path], lang: str) -> Report:
-    """Check files of one treebank, in which no sentence id may occur twice."""
+    """Check the files of one treebank. A sentence id may occur only once in them."""
     report = Report()
     seen: set[str] = set()
     for path in paths:
@@ -97,7 +102,7 @@ def validate(paths: list[Path], lang: str) -> Report:
 
 
 def parse_sentences(text: str, complaints: list[Complaint]) -> Iterator[Sentence]:
-    """Parse CoNLL-U. Lines that cannot be parsed are skipped, with a complaint."""
+    """Parse CoNLL-U. Skip lines that cannot be parsed, and add a complaint for each."""
     sentence = None
     for number, line in enumerate(text.split("\n"), start=1):
         if not line:
@@ -173,7 +178,7 @@ def check_sentence(sentence: Sentence, lang: str) -> Iterator[Complaint]:
 
 
 def check_columns(word: Word, lang: str) -> Iterator[str]:
-    """Check that the values of a word are known and fit each other."""
+    """Check that the columns of a word have known values that fit together."""
     if word.upos not in known.UPOS:
         yield f"unknown UPOS {word.upos}"
     if word.deprel not in known.RELATIONS | known.SUBTYPES[lang]:
@@ -220,8 +225,9 @@ def check_features(word: Word, lang: str) -> Iterator[str]:
 
 
 def check_entities(sentence: Sentence) -> Iterator[Complaint]:
-    """Check that entity tags are B, any number of I, and L of one label, or U alone.
-    A word without NE is outside."""
+    """Check the entity tags of a sentence. An entity of several words has the tags B,
+    any number of I, and L, all with one label. An entity of one word has the tag U. A
+    word without NE is in no entity."""
     inside = ""  # the label of the entity that this word continues
     for word in sentence.words:
         tag = word.misc.get("NE", "O")
@@ -246,7 +252,7 @@ def check_relation(sentence: Sentence, i: int, word: Word, lang: str) -> Iterato
     relation, words = word.relation, sentence.words
     if (word.head == 0) != (word.deprel == "root"):
         yield f"HEAD {word.head} with DEPREL {word.deprel}"
-    # In a fixed expression, ExtPos gives the part of speech of the whole.
+    # The first word of a fixed expression has the UPOS of the whole in ExtPos.
     upos = dict(x.partition("=")[::2] for x in word.feats.split("|")).get(
         "ExtPos", word.upos
     )
@@ -278,7 +284,8 @@ def check_relation(sentence: Sentence, i: int, word: Word, lang: str) -> Iterato
 
 
 def is_tree(sentence: Sentence) -> bool:
-    """Return whether there is a single root that can be reached from each word."""
+    """Return whether there is exactly one root, and each word depends on it directly or
+    indirectly."""
     heads = [word.head for word in sentence.words]
     if heads.count(0) != 1 or any(head > len(heads) for head in heads):
         return False
@@ -289,8 +296,9 @@ def is_tree(sentence: Sentence) -> bool:
 
 
 def crossing(sentence: Sentence) -> set[int]:
-    """Return the IDs of words whose relation crosses another one: between the word and
-    its head is a word that does not depend on the head."""
+    """Return the IDs of all words whose relation crosses another one. This is so if a
+    word between the word and its head does not depend on the head, not even indirectly.
+    """
     heads = [0] + [word.head for word in sentence.words]
     found = set()
     for i, head in enumerate(heads[1:], start=1):

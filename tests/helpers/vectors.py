@@ -1,4 +1,4 @@
-"""Sentences to embed, and comparisons of the vectors of two calls."""
+"""Sentences to embed, and functions that compare two lists of arrays."""
 
 import numpy as np
 
@@ -8,7 +8,8 @@ C = [["A", "third"], ["one", "."]]
 
 
 def difference(found, expected):
-    """Return the largest absolute difference; the shapes must be equal."""
+    """Return the largest absolute difference between two lists of arrays, after a check
+    that the shapes are equal."""
     assert [x.shape for x in found] == [x.shape for x in expected]
     return max(np.abs(x - y).max(initial=0) for x, y in zip(found, expected))
 

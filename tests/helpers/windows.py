@@ -1,4 +1,4 @@
-"""Make small biLMs and windows for tests of training."""
+"""Make small biLMs and training windows."""
 
 import numpy as np
 import torch
@@ -37,7 +37,7 @@ def make_bilm(kind="full", *, encoder=None, dtype=torch.float64, scale=3.0, **ls
         SoftmaxConfig(30, kind, n_samples=10),
     )
     bilm = BiLM(config, lexicon=lexicon).to(dtype)
-    with torch.no_grad():  # large enough for the clips to have an effect
+    with torch.no_grad():  # larger weights, so that the clips have an effect
         for layers in bilm.directions:
             for layer in layers:
                 layer.weight.mul_(scale)
