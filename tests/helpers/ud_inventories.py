@@ -114,8 +114,8 @@ UPOS_OF = {
 NOT_NOMINAL = set("ADP AUX CCONJ SCONJ PART PUNCT".split())
 NOMINAL = set("nsubj obj iobj nmod vocative appos".split())
 
-# PENN_UPOS has the UPOS that a word with a Penn tag may have. If a word has the first of
-# them, it must also have at least one of the features in PENN_FEATURES.
+# PENN_UPOS has the UPOS that a word with a Penn tag may have. If a word has the first
+# of them, it must also have at least one of the features in PENN_FEATURES.
 PENN_UPOS = {
     "CC": "CCONJ",
     "CD": "NUM",
