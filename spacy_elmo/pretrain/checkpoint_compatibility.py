@@ -13,7 +13,8 @@ Facts = dict[str, Any]
 
 
 def describe_run(bilm: BiLM, training: TrainingConfig) -> Facts:
-    """Return the settings that a later run is compared with, by their dotted names."""
+    """Return the settings that a checkpoint stores, by their dotted names. A run that
+    resumes compares them with its settings."""
     config = json.loads(json.dumps(bilm.config.to_dict()))
     run = {
         f"model.{section}.{key}": value
@@ -21,7 +22,7 @@ def describe_run(bilm: BiLM, training: TrainingConfig) -> Facts:
         for key, value in config[section].items()
     }
     kind = config["softmax"]["type"]
-    # A full and a sampled softmax have the same weights.
+    # A full and a sampled softmax have the same weights, so a run can change the kind.
     run["vocab.softmax"] = kind if kind == "adaptive" else "full or sampled"
     run["training.optimizer.name"] = training.optimizer.name
     run["training.window"] = training.window
@@ -35,13 +36,14 @@ def check_fit(
     tensors: dict[str, Tensor],
     expected: dict[str, Tensor],
 ) -> None:
-    """Raise ValueError if a checkpoint is of another model or optimizer.
+    """Raise ValueError if a checkpoint has another model or optimizer than this run.
 
     folder (Path): The folder of the checkpoints.
-    facts (Facts): The facts of the checkpoint. Older versions stored fewer.
+    facts (Facts): The facts of the checkpoint. Older versions stored fewer facts.
     run (Facts): The settings of this run, from describe_run.
     tensors (dict[str, Tensor]): The tensors of the checkpoint.
-    expected (dict[str, Tensor]): Tensors with the names and shapes that are needed.
+    expected (dict[str, Tensor]): Tensors with the names and shapes that this run
+        needs.
     """
     for key, found in facts.get("run", {}).items():
         wanted = run.get(key, found)
@@ -61,15 +63,15 @@ def check_fit(
 def find_place(
     facts: Facts, tensors: dict[str, Tensor], training: TrainingConfig, n_ranks: int
 ) -> tuple[int, list[str]]:
-    """Find the window of the epoch to continue from. If batches or windows have another
-    size than before, it is the one before which as much of the text has been read.
+    """Find the window of the epoch at which training continues. If the size of batches
+    or windows has changed, it is the window before which the same amount of text lies.
 
     facts (Facts): The facts of the checkpoint.
-    tensors (dict[str, Tensor]): Its tensors.
+    tensors (dict[str, Tensor]): The tensors of the checkpoint.
     training (TrainingConfig): The config of this run.
     n_ranks (int): The number of processes of this run.
-    RETURNS (tuple[int, list[str]]): The number of the window, and what has changed, as
-        parts of a sentence.
+    RETURNS (tuple[int, list[str]]): The number of the window, and a phrase for each
+        size that has changed.
     """
     n_rows = tensors["state.h"].shape[2]
     sizes = [

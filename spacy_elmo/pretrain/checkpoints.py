@@ -42,8 +42,8 @@ class Checkpoints:
         checkpoints are still complete.
 
         step (int): The step after which it is saved.
-        tensors (dict[str, Tensor]): All tensors.
-        facts (dict[str, Any]): All else, as JSON can hold it.
+        tensors (dict[str, Tensor]): The tensors to save, by name.
+        facts (dict[str, Any]): The other data to save, which JSON must support.
         """
         part = self.folder / f"part-{step}"
         shutil.rmtree(part, ignore_errors=True)
@@ -58,20 +58,21 @@ class Checkpoints:
         _sync(self.folder)
         steps = self.steps()
         before = [number for number in steps if number < step]
-        # Those of later steps were damaged when this run was resumed.
+        # Checkpoints of later steps are damaged, or this run would have resumed there.
         later = [number for number in steps if number > step]
         for number in before[: 1 - N_KEPT] + later:
             shutil.rmtree(self.folder / f"step-{number}", ignore_errors=True)
 
     def clear(self) -> None:
-        """Remove all checkpoints. Otherwise, those of an earlier run would count as
-        newer than the first ones of the next run."""
+        """Remove all checkpoints. If those of an earlier run stayed, they could have
+        higher steps than those of the next run, and count as newer."""
         for step in self.steps():
             shutil.rmtree(self.folder / f"step-{step}", ignore_errors=True)
         self.clear_parts()
 
     def clear_parts(self) -> None:
-        """Remove incomplete checkpoints that a killed run has left."""
+        """Remove the incomplete checkpoints of a killed run, and restore the complete
+        ones that it was about to replace."""
         for part in self.folder.glob("part-*"):
             shutil.rmtree(part, ignore_errors=True)
         for old in self.folder.glob("step-*.old"):
@@ -82,8 +83,9 @@ class Checkpoints:
     ) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
         """Load the newest checkpoint that is complete.
 
-        say (Callable[[str], None]): Called with a sentence about each damaged one.
-        RETURNS (tuple | None): Its tensors and facts; None if there is no checkpoint.
+        say (Callable[[str], None]): Called with a sentence about each damaged
+            checkpoint.
+        RETURNS (tuple | None): The tensors and facts; None if no checkpoint is usable.
         """
         for step in reversed(self.steps()):
             folder = self.folder / f"step-{step}"

@@ -1,4 +1,4 @@
-"""Store tokenized text on disk as training needs it: as numbers of words."""
+"""Store tokenized text on disk in the form that training reads: numbers of words."""
 
 import json
 import os
@@ -25,11 +25,11 @@ FILES += tuple(f"{part}.{end}" for part in PARTS for end in ("tokens", "blocks.n
 
 
 class Stream(NamedTuple):
-    """A text as the numbers of its words, from 1 on, with 0 before each sentence.
+    """A text as numbers: one for each word, from 1 on, and 0 before each sentence.
 
     tokens (np.ndarray): The numbers, int32, (n_tokens,), memory-mapped.
-    blocks (np.ndarray): The tokens at which documents, or parts of long documents,
-        begin, (n_blocks,).
+    blocks (np.ndarray): The indices of the tokens that begin a block, (n_blocks,). A
+        block is a document, or a part of a long document.
     """
 
     tokens: np.ndarray
@@ -47,14 +47,15 @@ class Stream(NamedTuple):
 class Corpus:
     """A corpus on disk.
 
-    folder (Path): Where build_corpus wrote it.
+    folder (Path): The folder in which build_corpus stored the corpus.
 
     words (list[str]): The distinct words. Word number n is words[n - 1]. The most
         frequent words of the text to train on come first.
     counts (np.ndarray): How often each word occurs in the text to train on, (n_words,).
     train (Stream): The text to train on.
     dev (Stream): The text to evaluate on.
-    meta (dict[str, Any]): The numbers of words, sentences and documents of both.
+    meta (dict[str, Any]): The numbers of words, sentences and documents in train and
+        dev, the problems of the text, and a fingerprint of files and settings.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -144,8 +145,9 @@ def build_corpus(
 def _is_complete(folder: Path, fingerprint: str, share: float, *, given: bool) -> bool:
     """Return whether a folder holds the complete corpus, with text to evaluate on.
 
+    fingerprint (str): The fingerprint that the corpus should have.
     share (float): The share of documents to hold out.
-    given (bool): The text to evaluate on was given and is not held out.
+    given (bool): Whether there is a dev_text, so that no documents are held out.
     """
     try:
         meta = json.loads((folder / META).read_text("utf8"))
@@ -164,7 +166,7 @@ def _fingerprint(
 
     facts: list[Any] = [VERSION, spacy.__version__, list(tokenization), share]
     for group in (files, dev_files):
-        # The same file can be given by different relative paths.
+        # The same file can be given by different relative paths, so they are resolved.
         stats = [(str(path.resolve()), path.stat()) for path in group]
         facts.append([(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats])
     return fingerprint_data(facts)

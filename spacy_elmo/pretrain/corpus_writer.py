@@ -18,11 +18,11 @@ MAX_BLOCK = 2**13  # tokens; longer documents are divided, to be shuffled in par
 
 
 class CorpusWriter:
-    """Appends streams to files, in which words are numbered in the order in which they
-    are first found; finish() renumbers them by frequency. Its memory grows only with
-    the numbers of distinct words and of blocks.
+    """Appends streams to the files of a corpus. At first, words are numbered in the
+    order in which they are found; finish() renumbers them by frequency. The memory that
+    this needs grows only with the numbers of distinct words and of blocks.
 
-    folder (Path): Where the files are written.
+    folder (Path): The folder in which the files are written.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -34,13 +34,15 @@ class CorpusWriter:
         self.sentences = [0, 0]
         self.blocks = [array("q"), array("q")]
         self.documents = [0, 0]
-        # The tokens at which documents to train on begin, while none is held out.
+        # The indices of the tokens that begin a document to train on. They are needed
+        # only if no document is held out, so they are collected only until then.
         self.starts = array("q")
 
     def add(self, words: list[str], stream: WordStream, part: int) -> None:
         """Append a stream.
 
-        words (list[str]): The words that the numbers of the stream stand for.
+        words (list[str]): The words of the stream. Word number n is words[n - 1].
+        stream (WordStream): The stream.
         part (int): TRAIN or DEV.
         """
         tokens = stream.tokens
@@ -63,7 +65,8 @@ class CorpusWriter:
         self.documents[part] += len(stream.documents)
 
     def _add_blocks(self, stream: WordStream, part: int) -> None:
-        """Begin a block with each document, and within long ones with a paragraph."""
+        """Begin a block with each document. Within a long document, begin a block with
+        the first paragraph after each MAX_BLOCK tokens."""
         blocks = self.blocks[part]
         documents = set(stream.documents.tolist())
         for start in stream.paragraphs.tolist():
@@ -73,7 +76,8 @@ class CorpusWriter:
 
     def hold_out_one(self, share: float) -> None:
         """Hold out one document if none is held out yet: the one whose length is
-        closest to this share of the text. An only document is not held out."""
+        closest to this share of the text. If there is only one document, do nothing.
+        """
         if self.lengths[DEV] or self.documents[TRAIN] < 2:
             return
         limits = np.append(self.starts, self.lengths[TRAIN])
@@ -90,8 +94,11 @@ class CorpusWriter:
         self.blocks = [array("q", kept), array("q", blocks[inside] - begin)]
 
     def _move_to_dev(self, begin: int, end: int) -> None:
-        """Move the tokens from begin to end from the text to train on to the text that
-        is held out."""
+        """Move tokens from the text to train on to the text that is held out.
+
+        begin (int): The index of the first token to move.
+        end (int): The index of the first token after them.
+        """
         for file in self.files:
             file.close()
         source, target = (self.folder / f"{part}.raw" for part in PARTS)
@@ -115,7 +122,7 @@ class CorpusWriter:
         """
         n_words = len(self.numbers)
         counts = self.counts[1 : n_words + 1]
-        # The most frequent words first; equally frequent ones as they were found.
+        # Words with the same frequency stay in the order in which they were found.
         order = np.argsort(-counts, kind="stable")
         rank = np.zeros(n_words + 1, dtype="<i4")
         rank[1 + order] = np.arange(1, n_words + 1)
@@ -139,7 +146,9 @@ class CorpusWriter:
 def _renumber(source: Path, target: Path, rank: np.ndarray) -> None:
     """Replace each number of a file.
 
-    rank (np.ndarray): The new number of each old one, (n_words + 1,).
+    source (Path): The file to read, which is removed.
+    target (Path): The file to write.
+    rank (np.ndarray): The new number of each old number, (n_words + 1,).
     """
     with source.open("rb") as old, target.open("wb") as new:
         for tokens, _ in _read_tokens(old):
@@ -150,7 +159,8 @@ def _renumber(source: Path, target: Path, rank: np.ndarray) -> None:
 def _read_tokens(file: IO[bytes]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Read a file part by part.
 
-    YIELDS: Some tokens, and their indices in the file.
+    YIELDS (tuple[np.ndarray, np.ndarray]): The tokens of a part, and their indices in
+        the file, both (n_tokens,).
     """
     index = 0
     while True:

@@ -10,10 +10,11 @@ THRESHOLD = 2**30  # bytes; larger than any array of a training step
 def keep_freed_memory() -> bool:
     """Tell the C library to keep the memory of freed arrays for the next step.
 
-    By default, it returns large arrays to the system and requests zeroed memory page by
-    page for the next ones. In a training, that took a tenth of the CPU time.
+    By default, it returns the memory of large arrays to the system, which must clear
+    new memory page by page for the next arrays. In a training, that
+    took a tenth of the CPU time.
 
-    RETURNS (bool): Whether the C library can be told so. Only glibc can.
+    RETURNS (bool): Whether this C library has such a setting. Only glibc has.
     """
     if not sys.platform.startswith("linux"):
         return False

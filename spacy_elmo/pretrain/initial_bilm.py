@@ -1,4 +1,4 @@
-"""Make the biLM that a pretraining starts from: a new one, or one that was loaded."""
+"""Make the biLM that a pretraining starts from: a new one, or a trained one."""
 
 from dataclasses import replace
 from typing import cast
@@ -21,7 +21,7 @@ def make_softmax_config(n_words: int, config: VocabConfig) -> SoftmaxConfig:
     if kind == "auto":
         kind = "full" if n_words <= FULL_UP_TO else "sampled"
     if kind == "sampled" and config.n_samples >= n_words:
-        kind = "full"  # nothing to sample from
+        kind = "full"  # a sample would contain all words
     return SoftmaxConfig(n_words=n_words, type=kind, n_samples=config.n_samples)
 
 
@@ -29,8 +29,8 @@ def make_bilm(config: PretrainConfig, corpus: Corpus) -> tuple[BiLM, bool]:
     """Make a biLM to be trained: a new one, or the one of paths.initialize_from with a
     vocabulary for this corpus.
 
-    RETURNS (tuple[BiLM, bool]): The biLM, and whether its softmax is new although the
-        rest of it has been trained.
+    RETURNS (tuple[BiLM, bool]): The biLM, and whether its softmax is new while the
+        rest of the biLM has been trained.
     """
     given = load_given_words(config)
     if config.paths.initialize_from is None:
@@ -58,7 +58,7 @@ def make_bilm(config: PretrainConfig, corpus: Corpus) -> tuple[BiLM, bool]:
 def load_initial_bilm(config: PretrainConfig, source: str) -> BiLM:
     """Load a biLM to start from, and widen it if training.grow is set.
 
-    source (str): A bundled name or a path.
+    source (str): The name of a bundled biLM, or a path.
     """
     bilm = load_bilm(source)
     if not bilm.encoder.fixed_boundaries:
@@ -75,8 +75,8 @@ def load_initial_bilm(config: PretrainConfig, source: str) -> BiLM:
 
 
 def _set_softmax_kind(bilm: BiLM, config: VocabConfig) -> None:
-    """Change the kind of a softmax that was loaded to that of the config, unless it
-    says "auto"."""
+    """Change a loaded softmax to the kind that the config names, unless that is
+    "auto"."""
     if config.softmax == "auto" or bilm.config.softmax is None:
         return
     wanted = make_softmax_config(bilm.config.softmax.n_words, config)
@@ -95,7 +95,7 @@ def _set_softmax_kind(bilm: BiLM, config: VocabConfig) -> None:
 def _set_softmax(bilm: BiLM, words: list[str], config: VocabConfig) -> None:
     sizes = make_softmax_config(len(words), config)
     head = make_softmax(sizes, bilm.config.lstm.projection_dim)
-    if isinstance(head, FullSoftmax):  # torch initializes the others
+    if isinstance(head, FullSoftmax):  # torch initializes an adaptive softmax
         head.reset_parameters()
     bilm.softmax = head.to(bilm.device)
     bilm.vocab = words

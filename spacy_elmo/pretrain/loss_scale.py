@@ -5,10 +5,10 @@ import math
 
 class LossScaler:
     """Finds the largest scale of the loss at which gradients do not overflow in
-    float16: halves it and skips the step if they do, and doubles it after PATIENCE
-    good steps.
+    float16. If they overflow, it halves the scale and the step is skipped. After
+    PATIENCE steps without overflow, it doubles the scale.
 
-    precision (str): Only "float16" needs a scale.
+    precision (str): The precision of training. Unless it is "float16", the scale is 1.
     """
 
     PATIENCE = 2000  # steps
@@ -21,7 +21,8 @@ class LossScaler:
     def accepts(self, norm: float) -> bool:
         """Return whether to use the gradients of a step, and adjust the scale.
 
-        norm (float): The norm of all gradients.
+        norm (float): The norm of all gradients. If it is not finite although there is
+            no scale to lower, a ValueError is raised.
         """
         if not math.isfinite(norm):
             if not self.active:

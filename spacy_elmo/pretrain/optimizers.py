@@ -1,4 +1,4 @@
-"""Adagrad and AdamW, with gradients of whole weights or of some of their rows."""
+"""Adagrad and AdamW, which accept gradients of whole weights or of some rows only."""
 
 import math
 
@@ -14,7 +14,7 @@ class Adagrad:
     squared gradients so far.
 
     weights (dict[str, Tensor]): The weights, which are changed.
-    initial_accumulator (float): Where these sums start.
+    initial_accumulator (float): The value at which these sums start.
     """
 
     def __init__(
@@ -116,10 +116,10 @@ def make_optimizer(
 
 
 def clip_by_norm(gradients: dict[str, Gradient], limit: float) -> float:
-    """Scale gradients in place so that the norm of all of them is at most limit.
+    """Scale gradients in place so that the norm of all together is at most limit.
 
     limit (float): The largest norm; 0 for no limit.
-    RETURNS (float): The norm before.
+    RETURNS (float): The norm before scaling.
     """
     values = [g.values if isinstance(g, RowGradient) else g for g in gradients.values()]
     norm = float(torch.stack([value.norm() for value in values]).norm())

@@ -1,4 +1,4 @@
-"""Compute the perplexity of both directions with the full softmax."""
+"""Compute the perplexity of both directions over all words, without sampling."""
 
 import math
 from collections.abc import Iterator
@@ -27,8 +27,8 @@ class Perplexity(NamedTuple):
     """The perplexity of a biLM on a text.
 
     forward, backward (float): The perplexity of each direction.
-    n_tokens (int): The words of the text.
-    n_unknown (int): Those of them that the softmax does not know.
+    n_tokens (int): The number of words in the text.
+    n_unknown (int): The number of these words that the softmax does not know.
     """
 
     forward: float
@@ -61,13 +61,13 @@ def evaluate(
     carry: bool = False,
     ranks: Ranks | None = None,
 ) -> Perplexity:
-    """Compute the perplexity. For a sentence of n words, each direction makes n + 1
-    predictions, since it predicts the sentence boundary too.
+    """Compute the perplexity on a text. For a sentence of n words, each direction makes
+    n + 1 predictions, since it predicts the sentence boundary too.
 
     bilm (BiLM): The biLM, with a softmax.
     stream (Stream): The text.
     window_encoder (WindowEncoder): Encodes the text for this biLM.
-    unknown (int): The softmax's number of unknown words.
+    unknown (int): The number in the softmax that all unknown words share.
     carry (bool): Carry the LSTM states from sentence to sentence. By default, each
         sentence starts from zero states.
     ranks (Ranks | None): Processes that share the work.
@@ -75,7 +75,8 @@ def evaluate(
     windows = _window_stream(stream) if carry else _batch_sentences(stream)
     if ranks is not None:
         windows = islice(windows, ranks.rank, None, ranks.size)
-    # Losses of both directions, predictions of each, words, unknown words.
+    # The loss of each direction, and the numbers of predictions of one direction, of
+    # words and of unknown words.
     sums = torch.zeros(5, dtype=torch.float64)
     state = State.zeros(bilm.config.lstm, 1, bilm.weight)
     for numbers, mask in windows:
@@ -104,7 +105,13 @@ def _losses(
     mask: np.ndarray,
     state: State,
 ) -> tuple[Tensor, State]:
-    """Return the summed loss of each direction, (2,), and the states at the end."""
+    """Compute the losses of a window or a batch of sentences.
+
+    mask (np.ndarray): False for padding, (n_steps, n_rows).
+    state (State): The LSTM states at the beginning.
+    RETURNS (tuple[Tensor, State]): The summed loss of each direction, (2,), and the
+        LSTM states at the end.
+    """
     head = bilm.softmax
     assert head is not None
     window = window_encoder.encode(numbers)
@@ -128,7 +135,8 @@ def _losses(
 def _batch_sentences(stream: Stream) -> Iterator[tuple[WordNumbers, np.ndarray]]:
     """Divide a text into batches of sentences of similar length.
 
-    YIELDS: A batch, and a mask that is False for padding, (n_steps, n_rows).
+    YIELDS (tuple[WordNumbers, np.ndarray]): A batch, and a mask that is False for
+        padding, (n_steps, n_rows).
     """
     for begin, end in _slices(stream):
         yield from _batch_slice(np.asarray(stream.tokens[begin:end]))
@@ -138,7 +146,8 @@ def _slices(stream: Stream) -> Iterator[tuple[int, int]]:
     """Divide a text into slices of some documents, so that memory does not grow with
     the text.
 
-    YIELDS (tuple[int, int]): The first token of a slice, and the first one after it.
+    YIELDS (tuple[int, int]): The index of the first token of a slice, and of the first
+        token after it.
     """
     begin = 0
     for end in [*stream.blocks[1:].tolist(), len(stream.tokens)]:
@@ -163,7 +172,11 @@ def _batch_slice(tokens: np.ndarray) -> Iterator[tuple[WordNumbers, np.ndarray]]
 
 
 def _window_stream(stream: Stream) -> Iterator[tuple[WordNumbers, np.ndarray]]:
-    """Divide a text into windows of a single row, without padding."""
+    """Divide a text into windows with a single row.
+
+    YIELDS (tuple[WordNumbers, np.ndarray]): A window, and a mask that is always True,
+        (n_steps, 1).
+    """
     tokens = np.asarray(stream.tokens)
     both = np.stack([tokens, reverse_sentences(tokens)]) if len(tokens) else tokens
     both = np.concatenate([both, np.zeros((2, 1), dtype=both.dtype)], 1)

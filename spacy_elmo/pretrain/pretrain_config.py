@@ -10,8 +10,8 @@ from thinc.api import Config
 from ..bilm.config import BiLMConfig
 
 Texts = str | list[str] | None
-# If one of these is overridden with null, the value of the file stays. So a project can
-# pass on all its variables, whether they were set or not.
+# Overriding one of these with null keeps the value of the file. So a spaCy project can
+# pass all its variables to the command, even those that are not set.
 NULLABLE = (
     "model.lstm.dim",
     "model.lstm.projection_dim",
@@ -28,7 +28,7 @@ class Section(BaseModel):
 
 
 class Paths(Section):
-    """Files that are used."""
+    """The files that a pretraining reads."""
 
     raw_text: Texts = Field(
         default=None, description="Text to train on: files, folders or glob patterns."
@@ -251,7 +251,7 @@ class TrainingConfig(Section):
 
     @property
     def has_hard_limit(self) -> bool:
-        """Whether training ends however the evaluations turn out."""
+        """Whether there is another limit than patience, so that training must end."""
         limits = (self.max_steps, self.max_epochs, self.max_words, self.max_minutes)
         return any(limits)
 
@@ -331,7 +331,7 @@ def _describe_error(error: ValidationError, data: dict[str, Any]) -> str:
     """Describe the first error in one sentence: the dotted name of the setting, what
     was found and what was expected."""
     first = error.errors()[0]
-    if not first["loc"]:  # an error of PretrainConfig itself, which is a sentence
+    if not first["loc"]:  # PretrainConfig raised it, with a whole sentence
         return str(first["ctx"]["error"])
     section: type[BaseModel] = PretrainConfig
     names: list[str] = []
@@ -344,7 +344,7 @@ def _describe_error(error: ValidationError, data: dict[str, Any]) -> str:
         value = value[key]
         field = section.model_fields[key]
         if not _is_section(field.annotation):
-            break  # the rest of the location is within the value
+            break  # the rest of the location lies inside the value
         section = field.annotation
     if first["type"] == "model_type":
         expected = "a section"

@@ -105,7 +105,7 @@ def ignore(line: str) -> None:
 
 
 def check_inputs(config: PretrainConfig) -> None:
-    """Raise ValueError if files or settings are wrong. This takes seconds, whereas
+    """Raise ValueError if files or settings are wrong. This is checked first, because
     tokenizing a text may take hours."""
     find_files(as_list(config.paths.raw_text))
     dev_files = find_files(as_list(config.paths.dev_text))
@@ -135,7 +135,8 @@ def remove_earlier_run(
     """Remove incomplete files and, unless the run is resumed, the models and
     checkpoints of an earlier run.
 
-    source (str | None): A biLM to start from, which is kept.
+    source (str | None): The biLM to start from. It is kept, even if it is one of
+        these models.
     """
     checkpoints = Checkpoints(output / "checkpoints")
     checkpoints.clear_parts()
@@ -161,7 +162,7 @@ def open_corpus(
     folder = Path(settings.folder) if settings.folder else output / "corpus"
     tokenization = Tokenization(settings.lang, settings.tokenizer, settings.tokenized)
     tokenization = tokenization.or_rules(say)
-    settings.tokenizer = tokenization.tokenizer  # saved with the model
+    settings.tokenizer = tokenization.tokenizer  # to be saved with the model
 
     def build() -> Corpus:
         corpus, new = build_corpus(
@@ -196,7 +197,7 @@ def as_list(texts: Texts) -> list[str]:
 
 
 def describe_vocab(corpus: Corpus, vocab: list[str]) -> str:
-    """Say how much of the text the softmax knows."""
+    """Return a sentence about how much of the text the softmax knows."""
     outputs, _, unknown = softmax_numbers(corpus.words, vocab)
     n_unknown = int(corpus.counts[outputs[1:] == unknown].sum())
     share = n_unknown / max(1, int(corpus.counts.sum()))
@@ -207,7 +208,7 @@ def describe_vocab(corpus: Corpus, vocab: list[str]) -> str:
 
 
 def check_precision(precision: str, device: str) -> None:
-    """Raise ValueError if the device does not compute in this precision."""
+    """Raise ValueError if the device is slow or fails in this precision."""
     fits = precision == "float32"
     if device.startswith("cuda"):
         fits = fits or precision == "float16" or torch.cuda.is_bf16_supported()
@@ -227,7 +228,8 @@ def check_precision(precision: str, device: str) -> None:
 
 
 def survives_bfloat16() -> bool:
-    """Try a product in bfloat16, in a process that may die of it."""
+    """Return whether a product in bfloat16 works. Another process tries it, because a
+    process that tries it may be killed."""
     code = "import torch; x = torch.ones(64, 64, dtype=torch.bfloat16); x @ x"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True)
     return done.returncode == 0

@@ -17,7 +17,7 @@ LOG_EVERY = 20  # steps
 
 
 class JsonLog:
-    """Logs to a file with one row per line, whose forms are in `results`.
+    """Logs to a file with one JSON object per line. `results` defines their keys.
 
     path (Path | None): The file; None to write nothing.
     """
@@ -26,10 +26,11 @@ class JsonLog:
         self.path = path
 
     def begin(self, step: int, config: PretrainConfig) -> None:
-        """Start a log, or continue the log of an earlier run. What that run has logged
-        after its last checkpoint is removed, since it will be logged again.
+        """Start a log, or continue the log of an earlier run. The rows after
+        its last checkpoint are removed, since these steps will be logged again.
 
         step (int): The step of the checkpoint; 0 to start a log.
+        config (PretrainConfig): The config, which is the first row of a new log.
         """
         if self.path is None:
             return
@@ -109,7 +110,8 @@ class Console:
         self.speed = math.nan
 
     def step(self, report: StepReport) -> None:
-        """Show the mean of about the last 50 steps, at most twice a second."""
+        """Update the line that changes, at most twice a second. Its loss and speed are
+        means of about the last 50 steps."""
         new = [report.forward, report.backward]
         self.loss = [_smooth(a, b) for a, b in zip(self.loss, new)]
         self.speed = _smooth(self.speed, report.words_per_second)

@@ -17,7 +17,7 @@ TIMEOUT = timedelta(days=30)
 
 def choose_gpu(gpu_id: int, environment: Mapping[str, str]) -> int:
     """Choose the GPU of this process. Under torchrun, each process of a machine uses
-    another one.
+    a different GPU.
 
     gpu_id (int): The GPU that the user chose; less than 0 for the CPU.
     environment (Mapping[str, str]): The environment variables of this process.
@@ -31,7 +31,7 @@ def choose_gpu(gpu_id: int, environment: Mapping[str, str]) -> int:
 class Ranks:
     """The processes that torchrun has started, or a single process.
 
-    size (int): How many there are.
+    size (int): The number of processes.
     rank (int): The number of this process, from 0 on.
     device (torch.device): The device that this process trains on.
     """
@@ -45,11 +45,11 @@ class Ranks:
 
     def _connect(self) -> None:
         """Connect to the other processes."""
-        # The store of torchrun outlives the processes that it restarts. Each attempt
-        # needs different keys, or processes would wait for addresses of dead ones.
+        # The store of torchrun still holds the addresses of dead processes when it
+        # restarts them. Each attempt uses other keys, so that they are not found.
         store, rank, size = next(iter(dist.rendezvous("env://")))
         store = dist.PrefixStore(f"attempt_{self.attempt}", store)
-        store.set_timeout(TIMEOUT)  # NCCL connects through it at the first exchange
+        store.set_timeout(TIMEOUT)  # NCCL connects later, through this store
         backend = "gloo"
         if self.device.type == "cuda":
             backend = "nccl"
@@ -60,12 +60,13 @@ class Ranks:
 
     @contextmanager
     def _exchange(self) -> Iterator[None]:
-        """Raise ValueError with one sentence if another process does not answer."""
+        """Run an exchange between processes. If another process does not answer, raise
+        ValueError with one sentence."""
         try:
             yield
         except torch.OutOfMemoryError:
             raise
-        except RuntimeError as error:  # gloo has no error class
+        except RuntimeError as error:  # gloo raises no other class
             reason = str(error).splitlines()[0]
             raise ValueError(
                 f"process {self.rank} lost the connection to another one, which may "
@@ -83,14 +84,14 @@ class Ranks:
         return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
 
     def share(self, weights: list[Tensor]) -> None:
-        """Copy the weights of the first process to all others."""
+        """Copy the weights of the first process to all other processes."""
         if self.size > 1:
             with self._exchange():
                 for weight in weights:
                     dist.broadcast(weight.data, 0)
 
     def of_first(self, number: float) -> float:
-        """Return the number that the first process passes."""
+        """Return, in all processes, the number that the first process passes."""
         if self.size == 1:
             return number
         shared = torch.tensor([number], dtype=torch.float64, device=self.device)
@@ -160,6 +161,6 @@ class Ranks:
 
 
 def _pad(tensor: Tensor, n_rows: int) -> Tensor:
-    """Append rows of zeros."""
+    """Append rows of zeros until there are n_rows."""
     missing = n_rows - len(tensor)
     return torch.cat([tensor, tensor.new_zeros(missing, *tensor.shape[1:])])

@@ -6,8 +6,9 @@ from .pretrain_config import ScheduleConfig
 
 
 def schedule(config: ScheduleConfig, step: int, share: float) -> float:
-    """Return the factor of the learning rate.
+    """Return the factor by which the highest learning rate is multiplied.
 
+    config (ScheduleConfig): The kind of schedule and its parameters.
     step (int): The number of the step, from 0 on.
     share (float): The share of the training that is done.
     """

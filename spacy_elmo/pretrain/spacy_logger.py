@@ -30,8 +30,8 @@ def find_logger(config: PretrainConfig) -> Callable[..., Any]:
 
 class SpacyLogger:
     """Calls a logger of spaCy as `spacy train` does: with a pipeline that has only
-    `elmo`, its loss, and perplexities as scores. A logger takes higher scores for
-    better ones, so its "score" is the negative perplexity.
+    `elmo`, its loss, and perplexities as scores. For spaCy, a
+    higher score is better, so "score" is the negative perplexity.
 
     config (PretrainConfig): Its [logger] section names the logger.
     """
@@ -39,7 +39,7 @@ class SpacyLogger:
     def __init__(self, config: PretrainConfig) -> None:
         nlp = spacy.blank("xx")
         nlp.add_pipe("elmo")
-        # spaCy's console logger prints the scores named here in percent.
+        # spaCy's console logger would multiply scores named here by 100, as percents.
         nlp.config["training"]["score_weights"] = {}
         nlp.config["pretraining"] = config.to_dict()
         made: tuple[Callable[..., None], Callable[[], None]] = find_logger(config)(

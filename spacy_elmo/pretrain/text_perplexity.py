@@ -24,7 +24,9 @@ def measure_text(
 ) -> Perplexity:
     """Measure the perplexity on a text.
 
+    bilm (BiLM): The biLM, with a softmax and its vocabulary.
     texts (Sequence[str]): Files, folders or glob patterns.
+    tokenization (Tokenization): How the text is divided into words.
     carry (bool): Carry the LSTM states from sentence to sentence. By default, each
         sentence starts from zero states.
     n_process (int): Processes that tokenize.

@@ -107,7 +107,7 @@ class Trainer:
         restore_signals = self._stop_on_signals()
         saved_at = self.progress.seconds
         evaluated = self.progress.step
-        saved = self.progress.step or -1  # a resumed step has a checkpoint
+        saved = self.progress.step or -1  # the step that a run resumes from is saved
         try:
             while not self._done():
                 self.step()
@@ -133,7 +133,7 @@ class Trainer:
             restore_signals()
 
     def _on_the_clock(self, work: Callable[[], Any]) -> None:
-        """Add the time of some work to the seconds of training, which have a limit."""
+        """Do some work, and count its time as time of training, which has a limit."""
         start = time.monotonic()
         work()
         self.progress.seconds += self.ranks.of_first(time.monotonic() - start)
@@ -195,7 +195,7 @@ class Trainer:
         if self.progress.window >= self.epochs.n_windows:
             self.progress.window = 0
             self.progress.epoch += 1
-            # The rows of the next epoch are other parts of the text.
+            # The next epoch does not continue the sentences that the rows ended with.
             self.state = State.zeros(
                 self.bilm.config.lstm, self.settings.batch_size, self.bilm.weight
             )
@@ -220,8 +220,8 @@ class Trainer:
         return result
 
     def share_done(self) -> float:
-        """Return the share of the nearest limit that is used up. Patience is not
-        counted because it starts again with each better evaluation."""
+        """Return how much of the training is done, as a share of the nearest limit.
+        Patience does not count, because each better evaluation starts it again."""
         settings, progress = self.settings, self.progress
         epochs = progress.epoch + progress.window / self.epochs.n_windows
         limits = [
@@ -328,7 +328,7 @@ class Trainer:
     def _resume_state(self, tensors: dict[str, Tensor], sizes: Any) -> None:
         """Restore the LSTM states and random generators of this process.
 
-        sizes (list[int]): The sizes of the states of the generators without padding.
+        sizes (list[int]): The size of the state of each generator, without padding.
         """
         mine = self.settings.batch_size
         rows = slice(self.ranks.rank * mine, (self.ranks.rank + 1) * mine)
@@ -344,8 +344,9 @@ class Trainer:
             generator.set_state(state)
 
     def save_model(self, name: str, result: Perplexity | None = None) -> None:
-        """Save the biLM in a folder of the output folder.
+        """Save the biLM.
 
+        name (str): The name of the folder in the output folder.
         result (Perplexity | None): Its perplexity, if it is known.
         """
         if not self.ranks.first:
@@ -395,5 +396,5 @@ def _scale(gradients: dict[str, Gradient], factor: float) -> None:
 
 
 def _pad(state: Tensor, size: int = 8192) -> Tensor:
-    """Pad the state of a random generator, since states have different sizes."""
+    """Pad the state of a random generator, so that different states can be stacked."""
     return torch.cat([state.cpu(), torch.zeros(size - len(state), dtype=torch.uint8)])

@@ -1,4 +1,4 @@
-"""Hold how far a training has come, and the results of a step."""
+"""The progress of a training, and the results of a step."""
 
 import math
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 class Progress:
     """How far training has come.
 
-    step (int): Updates of the weights so far.
+    step (int): The number of updates of the weights so far.
     epoch (int): The epoch of the next window.
     window (int): The number of the next window in its epoch.
-    n_words (int): Words trained on so far.
+    n_words (int): The number of words trained on so far.
     seconds (float): Time spent on training, evaluations and checkpoints.
     best (float): The best perplexity so far.
-    since_best (int): Evaluations since the best one.
+    since_best (int): The number of evaluations since the best one.
     """
 
     step: int = 0
@@ -35,7 +35,8 @@ class StepReport:
     norm (float): The norm of all gradients before clipping.
     learn_rate (float): The learning rate.
     words_per_second (float): The speed.
-    share_done (float): The share of the nearest limit that is used up.
+    share_done (float): How much of the training is done, as a share of the nearest
+        limit.
     """
 
     progress: Progress

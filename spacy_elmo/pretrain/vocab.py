@@ -1,4 +1,4 @@
-"""Choose the vocabulary of the softmax, and number the words of a corpus by it."""
+"""Choose the vocabulary of the softmax, and find the words of a corpus in it."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,13 +32,14 @@ def load_given_words(config: PretrainConfig) -> list[str] | None:
 def softmax_numbers(
     words: Sequence[str], vocab: Sequence[str]
 ) -> tuple[np.ndarray, tuple[int, int], int]:
-    """Number the words of a corpus as the softmax does.
+    """Find the number in the softmax of each word of a corpus.
 
-    words (Sequence[str]): The words of the corpus.
-    vocab (Sequence[str]): The words of the softmax.
-    RETURNS: The softmax's number of each word, (n_words + 1,), from index 1 on; its
-        numbers of the end and of the beginning of a sentence; and that of unknown
-        words.
+    words (Sequence[str]): The words of the corpus. Word number n is words[n - 1].
+    vocab (Sequence[str]): The words of the softmax, in the order of their numbers.
+    RETURNS (tuple[np.ndarray, tuple[int, int], int]): The number in the softmax of each
+        word number, (n_words + 1,), in which index 0 is not used; the numbers in the
+        softmax of the end and of the beginning of a sentence; and the number in the
+        softmax that all unknown words share.
     """
     numbers = {word: number for number, word in enumerate(vocab)}
     unknown = numbers["<UNK>"]

@@ -16,14 +16,15 @@ from ..bilm.training.step import Window
 from .corpus import Stream
 
 GROUP = 128  # words of similar length that the character CNN encodes together
-MULTIPLE = 16  # of words, to which the last group is padded
+MULTIPLE = 16  # the size of the last group is padded to a multiple of this
 
 
 class WordNumbers(NamedTuple):
     """A window as numbers of words, with 0 for sentence boundaries.
 
     inputs (np.ndarray): The words that each direction reads, (2, n_steps, n_rows).
-    targets (np.ndarray): The words that it should predict, (2, n_steps, n_rows).
+    targets (np.ndarray): The words that each direction should predict, (2, n_steps,
+        n_rows).
     """
 
     inputs: np.ndarray
@@ -31,13 +32,13 @@ class WordNumbers(NamedTuple):
 
 
 class Epochs:
-    """Divides a text into rows of equal length and these into windows. In each epoch,
-    the blocks of the text are shuffled. A window depends only on the seed, its epoch
-    and its number, so training can be resumed anywhere.
+    """Divides a text into rows of equal length, and the rows into windows. In each
+    epoch, the blocks of the text are shuffled. A window depends only on the seed, its
+    epoch and its number, so training can be resumed anywhere.
 
     stream (Stream): The text.
     n_rows (int): The number of rows.
-    n_steps (int): The tokens of a row in a window.
+    n_steps (int): The number of tokens of each row in a window.
     seed (int): The seed of the shuffling.
     rows (slice | None): The rows of this process; None for all.
     """
@@ -69,7 +70,7 @@ class Epochs:
         self._starts = np.zeros(0, dtype=np.int64)
 
     def window(self, epoch: int, number: int) -> WordNumbers:
-        """Return a window by its epoch and its number in it."""
+        """Return a window by its epoch and its number in this epoch."""
         if epoch != self._epoch:
             self._shuffle(epoch)
         inputs = np.empty((2, self.n_steps + 1, len(self.rows)), dtype=np.int32)
@@ -90,9 +91,9 @@ class Epochs:
     def _read(self, at: int, n: int) -> np.ndarray:
         """Return n tokens of the shuffled text for both directions, (2, n).
 
-        at (int): The index of the first one.
+        at (int): The index of the first token.
         """
-        out = np.zeros((2, n), dtype=np.int32)  # the text ends with a boundary
+        out = np.zeros((2, n), dtype=np.int32)  # a boundary follows the text
         found = 0
         place = int(np.searchsorted(self._starts, at, side="right")) - 1
         while found < n and place < len(self._order):
@@ -131,13 +132,14 @@ class WindowEncoder:
 
     bilm (BiLM): The biLM, for its encoder and device.
     words (Sequence[str]): The words of the corpus. Word number n is words[n - 1].
-    outputs (np.ndarray): The softmax's number of each word number, (n_words + 1,);
-        index 0 is not used.
-    boundaries (tuple[int, int]): The softmax's numbers of the end of a sentence, which
-        the forward direction predicts, and of its beginning.
+    outputs (np.ndarray): The number in the softmax of each word number, (n_words + 1,).
+        Index 0 is not used.
+    boundaries (tuple[int, int]): The number in the softmax of the end of a sentence,
+        which the forward direction predicts, and of the beginning, which the backward
+        direction predicts.
     forget (bool): Whether each sentence starts from zero states.
     even (bool): Whether to pad the last group of words to a multiple of MULTIPLE. On a
-        CPU, a kernel is compiled and cached for each number of rows.
+        CPU, this saves time: a kernel is compiled for each size that occurs.
     """
 
     def __init__(
@@ -158,7 +160,7 @@ class WindowEncoder:
         self.even = even
 
     def encode(self, numbers: WordNumbers) -> Window:
-        """Encode a window."""
+        """Encode a window as tensors on the device of the biLM."""
         device = self.bilm.device
         ids, rows = self._encode_words(numbers.inputs)
         targets = self.outputs[numbers.targets].astype(np.int64)
@@ -181,8 +183,9 @@ class WindowEncoder:
         """Encode the distinct words of a window.
 
         inputs (np.ndarray): Numbers of words, (2, n_steps, n_rows).
-        RETURNS: The ids of the distinct words, in groups of similar length, and for
-            each input the row of its word in these, (2, n_steps, n_rows).
+        RETURNS (tuple[list[torch.Tensor], np.ndarray]): The ids of the distinct words,
+            in groups of similar length; and for each input, the row of its word in the
+            joined groups, (2, n_steps, n_rows).
         """
         encoder = self.bilm.encoder
         distinct, places = np.unique(inputs, return_inverse=True)
@@ -196,7 +199,7 @@ class WindowEncoder:
             groups[-1] = np.pad(groups[-1], (0, missing), mode="edge")
         ids = [encoder.encode([keys[k] for k in group]) for group in groups]
         row_of_key = np.argsort(order)
-        # The keys are the beginning of a sentence, the words, and the end.
+        # The first key is the beginning of a sentence, and the last key is its end.
         key_of_place = np.arange(len(distinct)) + int(distinct[0] != 0)
         rows = row_of_key[key_of_place][places]
         rows[1][inputs[1] == 0] = row_of_key[-1]
