@@ -1,5 +1,5 @@
-"""Inference in float32 on a CPU. Computes the same function as the differentiable model
-up to the order of sums, without a graph and with the weights in a faster layout."""
+"""Inference in float32 on a CPU. Computes the same as the differentiable model, except
+for rounding, without autograd and with the weights in a faster layout."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -19,8 +19,9 @@ from .one_sentence import STEPS_AT_A_TIME, BothDirectionsLSTM
 from .packing import Packing
 from .threads import side_by_side
 
-# Multiplications per step from which on two threads are faster than one. One sentence
-# with fewer goes through both directions at once (see one_sentence.py).
+# The number of multiplications per step from which on it is faster to run the two
+# directions in two threads. Below it, a single sentence takes the path of
+# one_sentence.py.
 PARALLEL_FROM = 2**22
 # Up to this many windows of characters are multiplied at once. With more, the maximum
 # is updated position by position, which needs less memory.
@@ -51,14 +52,17 @@ class FastCNN:
             self.highways.append(kernel)
 
     def __call__(self, ids: Tensor, max_chars: int) -> Tensor:
+        """Map character ids (n_words, length) to features (n_words, n_features)."""
         widest = self.cnn.widest
         n_words, length = ids.shape
         if length == max_chars and widest > 1:
-            # Words fill their rows: narrow filters have more windows than the widest.
+            # Some rows may have no padding at their end. Then narrow filters have
+            # windows that the widest filter does not have.
             x = torch.cat([self.cnn.convolve(part) for part in ids.split(32)])
         else:
             x = self.cnn.activation(self.convolve(ids).add_(self.bias))
-        # Pad to one of a few row counts; packed kernels already do.
+        # oneDNN compiles a program for each row count, so pad to one of a few counts.
+        # Packed kernels do that themselves.
         x = F.pad(x, (0, 0, 0, padded_rows(n_words) - n_words))
         for highway in self.highways:
             transform, gate = highway(x).chunk(2, dim=1)
@@ -66,8 +70,10 @@ class FastCNN:
         return x[:n_words]
 
     def convolve(self, ids: Tensor) -> Tensor:
-        """Compute the maximum of each filter over all windows.
+        """Compute the maximum of each filter over all windows, before bias and
+        activation.
 
+        ids (Tensor): Character ids, (n_words, length).
         RETURNS (Tensor): (n_words, n_features).
         """
         widest = self.cnn.widest
@@ -116,7 +122,7 @@ class FastEncoder:
 
 
 class FastLSTM:
-    """One layer of one direction, over a packed batch."""
+    """One layer of one direction. It runs over batches in the layout of Packing."""
 
     def __init__(self, layer: ProjectedLSTM) -> None:
         self.n_in = layer.n_in
@@ -147,7 +153,8 @@ class FastLSTM:
         RETURNS (Tensor): Packed outputs, (n_tokens, proj).
         """
         out = x.new_empty(len(x), h.shape[1])
-        # Room for [x ; h] of each step, so that one product computes both halves.
+        # Put x and h of a step side by side, so that one product covers both. The right
+        # half is filled with h step by step.
         joined = torch.cat([x, out], 1)
         start = 0
         for n in active:
@@ -181,7 +188,8 @@ class FastLSTM:
 
     @property
     def down(self) -> Tensor | None:
-        """The transposed projection (proj, dim), faster to multiply with a vector."""
+        """Return the transposed projection (proj, dim), which is faster to multiply
+        with a vector; None if there is no projection."""
         if self._down is None and self.projection is not None:
             self._down = self.projection.t().contiguous()
         return self._down
@@ -189,9 +197,9 @@ class FastLSTM:
     def run_one_row(self, x: Tensor, out: Tensor, h: Tensor, c: Tensor) -> None:
         """Run the layer over steps where a single row is active.
 
-        The time of a step with one row goes into loading its weights, so the half that
-        belongs to the inputs is multiplied once for all steps. In small layers it goes
-        into calling torch, so a step makes as few calls as possible.
+        With one row, loading the weights takes most of the time of a step. So the
+        weights of the inputs are loaded once, for a product over all steps. In small
+        layers, calling torch takes most of the time, so a step makes few calls.
 
         x (Tensor): Inputs, (n, n_in).
         out (Tensor): Where to write the outputs, (n, proj).

@@ -1,5 +1,5 @@
-"""From the keys of sentences to their layers: batches, cached words and start states
-around an engine."""
+"""Compute the layers of sentences from their keys: look up or compute the vectors of
+words, make batches, and run them with an engine."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -31,7 +31,8 @@ def check_precision(precision: str) -> None:
 
 
 def make_engine(bilm: "BiLM", precision: str) -> CPUEngine | PaddedEngine:
-    """Make the fastest engine for a model where it is, in its current type."""
+    """Make the fastest engine for a model on its current device, in its current
+    dtype."""
     on_cpu = bilm.device.type == "cpu" and bilm.dtype == torch.float32
     if precision == "int8" and not on_cpu:
         raise ValueError("int8 needs a float32 model on a CPU")
@@ -42,8 +43,8 @@ def make_engine(bilm: "BiLM", precision: str) -> CPUEngine | PaddedEngine:
 
 
 class Embedder:
-    """An engine, its word cache, and the states after the boundary of a sentence. All
-    are derived from the current weights."""
+    """An engine, its word cache, and the states after the first boundary of a sentence.
+    All are computed from the current weights."""
 
     def __init__(self, bilm: "BiLM", *, precision: str, cache_words: int) -> None:
         self.bilm = bilm
@@ -62,19 +63,21 @@ class Embedder:
         """Compute the layers of sentences.
 
         sentences (Sequence[list[Key]]): The keys of each sentence, with boundaries.
-        state (State | None): The states to start from, one row or more per sentence;
+        state (State | None): Sentence r starts from row r; missing rows are zero. It is
             not changed. None starts every sentence from zero.
+        max_batch_tokens (int): The most tokens to compute at a time.
         finish (Callable): Called with the number of each sentence and its layers
             without boundaries, (n_tokens, n_layers + 1, width), a view of its batch.
         RETURNS (tuple): The results of finish, in order, and the states after the
-            sentences.
+            sentences (None if state is None).
         """
         table, index = self.words.lookup(sentences)
         shape = (0, self.bilm.config.lstm.n_layers + 1, self.bilm.config.width)
         empty = table.new_empty(shape)
         out: dict[int, ResultT] = {}
-        # From zero, the first boundary leads to the same state in all sentences, and
-        # nothing follows the last one: with the first computed once, both are free.
+        # Boundaries can often be skipped. Without a given state, reading the first one
+        # leads to the same state in all sentences, so it is computed once. The last one
+        # is not needed, because nothing is read after it.
         skip = state is None and self.bilm.encoder.fixed_boundaries
         if skip:
             index = [rows[1:-1] for rows in index]
@@ -102,10 +105,10 @@ class Embedder:
         return [out[row] for row in range(len(sentences))], state
 
     def after_boundary(self) -> State:
-        """Compute, once, the state after the first boundary that each direction reads:
-        the begin of a sentence forward, its end backward.
+        """Return the state of each direction after it has read its first boundary: the
+        beginning of a sentence forward, its end backward. It is computed only once.
 
-        RETURNS (State): One row.
+        RETURNS (State): A state with one row.
         """
         if self._after_boundary is None:
             begin, end = self.bilm.encoder.keys([])
@@ -145,7 +148,7 @@ class EmbedderSlot:
             return self._embedder
 
     def drop(self) -> None:
-        """Drop everything derived from the weights."""
+        """Drop the embedder, and with it everything computed from the weights."""
         self._embedder = None
 
     def clear_words(self) -> None:

@@ -1,10 +1,12 @@
 """Inference with 8-bit LSTMs on a CPU: approximate, and faster where LSTMs are large.
 
 Weights are rounded to 8 bits with one scale per output, inputs to 7 bits with one scale
-per row (7, because the AVX2 kernels behind this add pairs of products in 16 bits). The
-scale of a row does not depend on the batch. But the last bit of a word's float32 vector
-does: it may differ when the word is encoded together with others, and rounding can turn
-that into a difference of a whole step. The character CNN stays in float32."""
+per row. 8 bits would be too many for inputs: torch's AVX2 kernels add pairs of products
+in 16 bits. The character CNN stays in float32.
+
+The vectors of a sentence can depend slightly on other sentences: the last bit of a
+word's float32 vector may differ with the words that are encoded together with it, and
+rounding can turn that into a difference of one 7-bit level."""
 
 import warnings
 from typing import Any
@@ -15,7 +17,7 @@ from torch import Tensor
 from .cpu import CPUEngine, FastLSTM
 from .kernels import PlainKernel
 
-LEVELS = 63  # of inputs, on either side of zero
+LEVELS = 63  # inputs are rounded to whole numbers from -63 to 63
 
 
 class Int8Kernel(PlainKernel):
@@ -28,7 +30,7 @@ class Int8Kernel(PlainKernel):
         rows = weight.detach().t().contiguous()  # (n_out, n_in)
         scales = rows.abs().amax(1).clamp(min=1e-12) / 127
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # torch announces to move these functions
+            warnings.simplefilter("ignore")  # torch warns that these functions move
             quantized = torch.quantize_per_channel(
                 rows, scales.double(), torch.zeros(len(rows)).long(), 0, torch.qint8
             )

@@ -1,8 +1,8 @@
 """Kernels: linear maps with fixed weights for inference on a CPU, plain or packed.
 
 A kernel has a weight W (n_in, n_out) and maps x (n, n_in) to a new tensor (n, n_out):
-x W + b, which is then, on request, multiplied by `scale` (n_out,), clipped to +-`limit`
-or passed through a sigmoid."""
+x W + b. If it was made with `scale` (n_out,), it then multiplies by it. If it was made
+with `limit` or `sigmoid`, it then clips to +-limit or applies a sigmoid."""
 
 from collections.abc import Callable
 from functools import cache
@@ -11,12 +11,13 @@ import torch
 from torch import Tensor
 
 Kernel = Callable[[Tensor], Tensor]
-PACK_FOR_ROWS = 128  # the batch size that the layout of packed weights suits best
+PACK_FOR_ROWS = 128  # oneDNN chooses the layout of weights for this number of rows
 
 
 def gate_scale(bias: Tensor) -> Tensor:
-    """Make the factors of an LSTM's gates with which one sigmoid serves all four:
-    tanh(x) is 2 * sigmoid(2x) - 1, and a sigmoid takes a third of the time of a tanh.
+    """Make the factors to multiply an LSTM's gates by before a sigmoid, so that the
+    candidate needs no tanh: tanh(x) is 2 * sigmoid(2x) - 1. A sigmoid takes a third of
+    the time of a tanh, and one call computes all four gates.
 
     bias (Tensor): The bias of the gates, (4 * dim,).
     RETURNS (Tensor): 2 for the candidate and 1 elsewhere, (4 * dim,).
@@ -59,17 +60,19 @@ class PlainKernel:
 
 
 def padded_rows(n: int) -> int:
-    """Round a row count up to one of about a hundred different counts."""
+    """Round a row count up, so that few different counts occur: about a hundred for up
+    to 2,500 rows."""
     step = 1 if n <= 16 else 4 if n <= 128 else 16 if n <= 512 else 64
     return -(-n // step) * step
 
 
 class PackedKernel:
-    """Uses oneDNN's matrix product, with weights packed once in a layout of oneDNN and
-    with everything after the product fused into it.
+    """Uses oneDNN's matrix product. The weights are packed once into oneDNN's layout,
+    and everything after the product is fused into it.
 
     These operators are private to torch, so `supported` tries them first. oneDNN
-    compiles and keeps a program for each row count, so inputs are padded to a few."""
+    compiles and keeps a program for each row count, so inputs are padded to a few
+    different counts."""
 
     def __init__(
         self,
@@ -118,7 +121,7 @@ class PackedKernel:
 
 @cache
 def has_packed_kernels() -> bool:
-    """Tell whether this build of torch has the operators of PackedKernel."""
+    """Tell whether PackedKernel works with this build of torch. Tried only once."""
     return PackedKernel.supported()
 
 

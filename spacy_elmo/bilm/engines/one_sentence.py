@@ -1,5 +1,5 @@
-"""LSTMs for one sentence at a time. Where they are so small that calling torch takes as
-long as computing, both directions take each step in the same calls."""
+"""Small LSTMs over one sentence at a time. Here, calling torch takes as long as the
+computation itself. So each call computes a step of both directions."""
 
 import torch
 from torch import Tensor
@@ -7,12 +7,13 @@ from torch import Tensor
 from ..layers import ProjectedLSTM
 from .kernels import fast_kernel, gate_scale
 
-# Steps of one sentence whose gates are computed at a time, to bound the memory.
+# For how many steps of a sentence the product with the inputs is computed at a time.
+# More steps would need more memory.
 STEPS_AT_A_TIME = 256
 
 
 class BothDirectionsLSTM:
-    """A layer of both directions, with a stacked copy of their weights."""
+    """One layer of both directions, with a stacked copy of their weights."""
 
     def __init__(self, forward: ProjectedLSTM, backward: ProjectedLSTM) -> None:
         pair = (forward, backward)
@@ -54,6 +55,14 @@ class BothDirectionsLSTM:
         return out[:, :, 0].transpose(0, 1)
 
     def _steps(self, x: Tensor, out: Tensor, last: Tensor, c: Tensor) -> Tensor:
+        """Run n steps.
+
+        x (Tensor): Inputs, (2, n, n_in).
+        out (Tensor): Where to write the outputs, (n, 2, 1, proj).
+        last (Tensor): The h to start from, (2, 1, proj).
+        c (Tensor): The cells, (2, 1, dim), updated in place.
+        RETURNS (Tensor): The last h, (2, 1, proj).
+        """
         from_inputs = [kernel(rows) for kernel, rows in zip(self.inputs, x)]
         gates = torch.stack(from_inputs, 1)[:, :, None]  # (n, 2, 1, 4 * dim)
         parts = (gates, *gates.split(self.dim, 3), out)

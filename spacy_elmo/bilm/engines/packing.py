@@ -13,12 +13,13 @@ class Packing:
     the first rows and nothing is padded.
 
     rows (list[int]): The numbers of the batch's sentences in the call, longest first.
-    lengths (np.ndarray): Their lengths.
-    starts (np.ndarray): The position of each one's first token when the tokens are
-        ordered sentence by sentence.
+    lengths (np.ndarray): Their lengths, (n_rows,).
+    starts (np.ndarray): The position of the first token of each sentence if all tokens
+        are counted sentence after sentence, (n_rows,).
     active (list[int]): The number of sentences still active at each step.
-    order (list[Tensor]): For the forward and the backward direction, the token (by its
-        position sentence by sentence) at each place of the layout, (n_tokens,).
+    order (list[Tensor]): One tensor (n_tokens,) for the forward and one for the
+        backward direction. It has the token at each place of the layout; tokens are
+        counted sentence after sentence.
     """
 
     def __init__(self, rows: Sequence[int], lengths: Sequence[int]) -> None:
@@ -34,9 +35,10 @@ class Packing:
         self.order = [torch.from_numpy(forward), torch.from_numpy(backward)]
 
     def index(self, sentences: Sequence[np.ndarray]) -> Tensor:
-        """Concatenate the token numbers of the batch's sentences.
+        """Concatenate the token numbers of the batch's sentences, longest first.
 
-        sentences (Sequence[np.ndarray]): Token numbers of each sentence of the call.
+        sentences (Sequence[np.ndarray]): For each sentence of the call, a number for
+            each token, such as its row in a table, (n_tokens of the sentence,).
         RETURNS (Tensor): (n_tokens,).
         """
         return torch.from_numpy(np.concatenate([sentences[row] for row in self.rows]))
@@ -46,7 +48,7 @@ def plan(lengths: Sequence[int], max_tokens: int) -> Iterator[Packing]:
     """Group sentences of similar length into batches, longest first.
 
     lengths (Sequence[int]): The lengths of all sentences. Empty ones are left out.
-    max_tokens (int): Tokens per batch; a longer sentence makes a batch alone.
+    max_tokens (int): The most tokens in a batch; a longer sentence makes a batch alone.
     YIELDS (Packing): The layout of each batch.
     """
     order = [row for row in np.argsort(lengths, kind="stable") if lengths[row]]

@@ -27,8 +27,8 @@ class PaddedEngine:
         self, table: Tensor, index: Tensor, packing: Packing, state: State
     ) -> Tensor:
         """Run a batch of sentences; see CPUEngine.run."""
-        # All indices are made on the host: counting the true values of a mask on a GPU
-        # would mean to wait for it.
+        # All indices are made on the host: to count the true values of a mask on a GPU,
+        # we would have to wait for the GPU.
         active = np.arange(packing.lengths[0]) < packing.lengths[:, None]
         padded = np.zeros(active.shape, dtype=np.int64)
         padded[active] = index.numpy()

@@ -16,10 +16,10 @@ ResultT = TypeVar("ResultT")
 
 @cache
 def own_count_setters() -> list[Any]:
-    """Find the C functions that set the thread count of the calling thread and of no
-    other: those of OpenMP and of MKL, as torch uses them.
+    """Find the C functions that set how many threads the calling thread uses, and
+    change no other thread: one of OpenMP and, if torch uses MKL, one of MKL.
 
-    RETURNS (list[Any]): The functions; empty where this build of torch has none.
+    RETURNS (list[Any]): The functions; empty if this build of torch lacks one.
     """
     names = ["omp_set_num_threads"]
     if torch.backends.mkl.is_available():
@@ -37,7 +37,8 @@ def set_own_count(n_threads: int) -> None:
     `torch.set_num_threads` would set the count of other threads too: a thread takes
     over the last count set anywhere when it first calls torch, and then keeps it.
     """
-    # First let torch choose a count for this thread, or it would do so later.
+    # torch sets the count of a thread once, when the thread first calls it. Let that
+    # happen now, or it would later overwrite the count set here.
     torch.get_num_threads()
     for set_count in own_count_setters():
         set_count(n_threads)
@@ -66,7 +67,8 @@ class Workers:
             torch.set_num_threads(n_threads)  # for threads that are started later
 
     def fit(self, n_threads: int) -> bool:
-        """Tell whether these workers can be used: threads do not survive a fork."""
+        """Tell whether these workers can be used: they were made for this number of
+        threads and in this process, since threads do not survive a fork."""
         return self.process == os.getpid() and self.n_threads == n_threads
 
 

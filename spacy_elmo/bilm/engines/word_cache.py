@@ -10,19 +10,20 @@ from torch import Tensor
 from ..devices import to_device
 from ..encoders import Key, TokenEncoder
 
-CHUNK = 512  # words encoded at a time: enough for fast products, with little memory
+# Words encoded at a time: enough for fast matrix products, with little memory.
+CHUNK = 512
 
 
 class WordCache:
     """A cache of the vectors x_k of words. Its owner drops it when weights change.
 
-    Words that are missing are added. If the words of a call do not fit, the cache is
-    emptied and refilled with them; a call with more distinct words than the limit does
-    not use the cache. Thus a repeated call gives the same bits.
+    Words that are missing are added. If they do not fit, the cache is emptied and
+    refilled with the words of the call. A call with more distinct words than max_words
+    does not use the cache. So a repeated call returns exactly the same vectors.
 
     encoder (TokenEncoder): Maps keys to ids.
-    compute (Callable): Maps ids to vectors, (n_keys, output_dim).
-    max_words (int): The limit.
+    compute (Callable): Maps ids (n_keys, width) to vectors, (n_keys, output_dim).
+    max_words (int): The most words that the cache holds.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class WordCache:
 
         sentences (Sequence[list[Key]]): The keys of each sentence.
         RETURNS (tuple): A table of vectors (n, output_dim) and, for each sentence, the
-            rows of its tokens in the table.
+            rows of its tokens in the table, (n_tokens,).
         """
         distinct = dict.fromkeys(key for keys in sentences for key in keys)
         if len(distinct) > self.max_words:
@@ -88,7 +89,8 @@ class WordCache:
         self._rows.update(zip(new, range(used, needed)))
 
     def _compute(self, keys: list[Key]) -> Tensor:
-        """Compute words of similar length together, which saves padding."""
+        """Compute the vectors of keys, (n_keys, output_dim). Words of similar length
+        are computed together, which saves padding."""
         cost = np.array([self.encoder.cost(key) for key in keys])
         order = np.argsort(cost, kind="stable")
         out = None

@@ -25,8 +25,10 @@ def build(
 
     tensors (dict[str, Tensor]): The weights by their names in the model. Other names
         are ignored.
-    where (Callable[[str], Path]): Returns the file, for error messages, that a tensor,
-        the "config", or the "characters" or "words" of the lexicon come from.
+    where (Callable[[str], Path]): Returns the file to name in error messages. It is
+        called with the name of a tensor, or with "config", "characters" or "words" (the
+        last two are the parts of the lexicon).
+    vocab (Sequence[str] | None): The words of the softmax, in order.
     RETURNS (BiLM): The model, in evaluation mode.
     """
     bilm = construct(config, where=where, lexicon=lexicon, vocab=vocab)
@@ -50,13 +52,14 @@ def construct(
         return BiLM(config, lexicon=lexicon, vocab=vocab, initialize=False)
     except LexiconError as error:
         raise SourceError(f"{where(error.part)}: {error}") from None
-    except (ValueError, RuntimeError) as error:  # wrong, or larger than the memory
+    except (ValueError, RuntimeError) as error:  # wrong values, or not enough memory
         reason = str(error).split("\n")[0]
         raise SourceError(f"{where('config')}: {reason}") from None
 
 
 def check_shape(path: Path, name: str, arrays: Any, shape: Any) -> None:
-    """Raise SourceError if an array is missing or has the wrong shape."""
+    """Raise SourceError, naming the file, if an array is missing or has another shape
+    than the given one."""
     shape = tuple(shape)
     if name not in arrays:
         raise SourceError(f"{path}: found no array '{name}'; expected one of {shape}")

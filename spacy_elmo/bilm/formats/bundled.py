@@ -13,13 +13,13 @@ def bundled_names() -> list[str]:
 
 
 def find_bundled(name: str) -> Path | None:
-    """Return the folder of a bundled biLM; None if there is none of that name."""
+    """Return the folder of a bundled biLM; None if no bundled biLM has that name."""
     return FOLDER / name if name in LANGUAGES.values() else None
 
 
 def bundled_for(lang: str) -> str:
-    """Return the name of the bundled biLM for a pipeline's language. Languages without
-    one get the English one, with a warning."""
+    """Return the name of the bundled biLM for a pipeline's language. For a language
+    without a bundled biLM, warn and return the English one."""
     if lang not in LANGUAGES:
         warnings.warn(
             f"elmo: no biLM was given and none for '{lang}' comes with spacy-elmo, so "

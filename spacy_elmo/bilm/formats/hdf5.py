@@ -24,12 +24,12 @@ SOFTMAX = "softmax/W"
 
 
 def find_hdf5(source: Path) -> tuple[Path, Path] | None:
-    """Find the options and the weights of a model: options.json and weights.hdf5, or
-    both names with a common prefix.
+    """Find the files of a model: options.json and weights.hdf5, both names with the
+    same prefix, or options.json and an HDF5 file of any name.
 
     source (Path): A folder, or one of the two files.
-    RETURNS (tuple[Path, Path] | None): The options and the weights; None if there are
-        none.
+    RETURNS (tuple[Path, Path] | None): The options file and the weights file; None if
+        source is no such model.
     """
     folder = source if source.is_dir() else source.parent
     if source.is_dir() or source.name == OPTIONS:
@@ -55,8 +55,9 @@ def find_hdf5(source: Path) -> tuple[Path, Path] | None:
 
 
 def _weights_in(folder: Path) -> list[Path]:
-    """List the HDF5 files with the most likely name: weights.hdf5, then *_weights.hdf5,
-    then any other (simple_elmo has model.hdf5) beside options.json."""
+    """List the HDF5 files that may be the weights: weights.hdf5 if it exists, else all
+    *_weights.hdf5, else, if there is an options.json, all HDF5 files (simple_elmo calls
+    it model.hdf5)."""
     files = sorted(path for path in folder.iterdir() if path.suffix == ".hdf5")
     plain = [path for path in files if path.name == WEIGHTS]
     named = [path for path in files if path.name.endswith("_" + WEIGHTS)]
@@ -129,7 +130,8 @@ def _load(options_path: Path, weights_path: Path, file: Any) -> BiLM:
 
 
 def _n_rows(file: Any, key: str) -> int:
-    """Return the length of an array; 1 for a group or scalar, refused later."""
+    """Return the length of an array; 1 for a group or scalar, which check_shape refuses
+    later."""
     shape = getattr(file[key], "shape", None)
     return max(1, int(shape[0])) if shape else 1
 
@@ -142,7 +144,8 @@ def _copy_array(array: Any, view: Tensor) -> None:
 
 
 def save_hdf5(bilm: BiLM, folder: Path) -> None:
-    """Write options.json, weights.hdf5 and, if there is a vocabulary, vocab.txt."""
+    """Write options.json, weights.hdf5 and, if there is a softmax with a vocabulary,
+    vocab.txt."""
     config = bilm.config
     if not isinstance(config.encoder, BytesConfig) or config.lstm.forget_bias != 1.0:
         raise SourceError(
@@ -190,8 +193,8 @@ def places(
     """Map the arrays of a file to the tensors of a model.
 
     tensors (dict[str, Tensor]): The model's tensors by name.
-    YIELDS (tuple): The name of an array, its shape on file, and a view of the model's
-        tensor that has the same numbers in the same order.
+    YIELDS (tuple): The name of an array, its shape in the file, and a view of the
+        model's tensor that has the same numbers in the same order.
     """
     encoder, lstm = config.encoder, config.lstm
     assert isinstance(encoder, BytesConfig)
@@ -232,8 +235,8 @@ def _cell(direction: int, layer: int) -> str:
 
 
 def config_from_options(options: Any) -> BiLMConfig:
-    """Convert the contents of an options file to a config. Other keys, which describe
-    how the model was trained, are kept in `training`."""
+    """Convert the contents of an options file to a config. Keys that a config does not
+    have, which describe how the model was trained, are kept in `training`."""
     if not isinstance(options, dict):
         raise ValueError(f"found {type(options).__name__}")
     lstm = _section(options, "lstm", ["dim", "projection_dim", "n_layers"])
@@ -263,7 +266,7 @@ def config_from_options(options: Any) -> BiLMConfig:
 
 
 def _more(data: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
-    """Return the entries of data, also within sections, that are not known keys."""
+    """Return the entries of data whose keys are not in known, also within sections."""
     more = {key: value for key, value in data.items() if key not in known}
     for key, value in known.items():
         if isinstance(value, dict):

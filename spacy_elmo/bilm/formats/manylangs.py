@@ -1,8 +1,9 @@
 """Load models of ELMoForManyLangs: config.json, char.dic, word.dic and two state dicts.
 
-Sizes follow from the shapes of the weights. The config adds activation, clips and the
-longest word. Published models name a config file that they do not contain; for
-these, the values that all of them were trained with are used."""
+Sizes follow from the shapes of the weights. Activation, clips and the maximum length of
+words come from config.json or from a second config file that it names. Published models
+lack the second file; they were all trained with the same values, which are used then.
+"""
 
 import warnings
 from pathlib import Path
@@ -127,7 +128,7 @@ def _read_lexicon(path: Path, max_rows: int) -> dict[str, int]:
             continue
         parts = line.strip().split("\t")
         if len(parts) == 1:  # the symbol is white space, which was stripped off
-            parts.insert(0, "\u3000")  # as the original program names it
+            parts.insert(0, "\u3000")  # the original program uses this symbol for it
         if len(parts) != 2 or not parts[1].isdecimal():
             raise SourceError(
                 f"{path}: line {number} is {line!r}; expected a symbol, a tab, a number"
@@ -190,7 +191,7 @@ def _lstm_config(folder: Path, state: Tensors, settings: dict[str, Any]) -> LSTM
         n_layers=n_layers,
         cell_clip=settings["cell_clip"] or None,
         proj_clip=settings["proj_clip"] or None,
-        forget_bias=0.0,  # the bias on file contains it
+        forget_bias=0.0,  # it is part of the bias in the file
     )
 
 
@@ -269,7 +270,8 @@ def _cnn_tensors(array: _Array, encoder: CharsConfig, chars: Tensor) -> Tensors:
         tensors[f"{own}weights.{i}"] = flat
         tensors[f"{own}biases.{i}"] = array(name + "bias", number)
     n = sum(number for _, number in encoder.filters)
-    # Their gate weights the input, ours the transformed input: negate it.
+    # Their gate is the share of the input, ours that of the transformed input. Negate
+    # the weights, because sigmoid(-x) is 1 - sigmoid(x).
     sign = torch.ones(2 * n)
     sign[n:] = -1
     for k in range(encoder.n_highway):

@@ -1,5 +1,6 @@
-"""Load and save the native folder: config.json, weights.safetensors, for a language
-model softmax.safetensors and vocab.txt, and lexicon.json if the encoder has one."""
+"""Load and save the native folder. It has config.json and weights.safetensors, and may
+have softmax.safetensors with vocab.txt (to use the model as a language model) and
+lexicon.json (if the encoder has a lexicon)."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +37,7 @@ def load_native(folder: Path) -> "BiLM":
     tensors = _load_tensors(folder / WEIGHTS)
     vocab = None
     if config.softmax is not None and not (folder / SOFTMAX).exists():
-        config = replace(config, softmax=None)  # only a language model needs it
+        config = replace(config, softmax=None)  # vectors do not need it
     if config.softmax is not None:
         softmax = _load_tensors(folder / SOFTMAX)
         tensors.update({f"softmax.{name}": t for name, t in softmax.items()})
@@ -84,7 +85,8 @@ def native_parts(bilm: "BiLM") -> dict[str, Any]:
     """Convert a model to data that msgpack can hold.
 
     RETURNS (dict[str, Any]): The contents of a native folder: "config", "lexicon" and
-        "vocab" as JSON data, all "weights" as the bytes of a safetensors file.
+        "vocab" as JSON data, and "weights", with those of the softmax, as the bytes of
+        a safetensors file.
     """
     weights = {
         name: tensor.detach().cpu().contiguous()

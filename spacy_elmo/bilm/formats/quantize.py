@@ -10,10 +10,11 @@ SCALES = ".scales"  # appended to the name of a tensor that is stored in 8 bits
 def quantize(tensors: dict[str, Tensor], dtype: str) -> dict[str, Tensor]:
     """Convert tensors to the types in which they are written.
 
-    dtype (str): "float32" (unchanged), "float16", or "int8": the largest matrices
-        (more than half as large as the largest one) become whole numbers from -127 to
-        127 with one scale per column, the rest becomes float16.
-    RETURNS (dict[str, Tensor]): The tensors, and the scales of those in 8 bits.
+    dtype (str): "float32" (unchanged), "float16", or "int8". With "int8", matrices with
+        more than half as many elements as the largest one become whole numbers from
+        -127 to 127 with one scale per column; the rest becomes float16.
+    RETURNS (dict[str, Tensor]): The tensors by name. The scales (1, n_columns) of a
+        tensor in 8 bits have its name with SCALES appended.
     """
     if dtype not in DTYPES:
         raise ValueError(f"dtype is {dtype!r}; expected one of {', '.join(DTYPES)}")

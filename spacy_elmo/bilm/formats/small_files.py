@@ -29,6 +29,7 @@ def read_vocab(path: Path, n_words: int | None = None) -> list[str]:
     """Read the words of a softmax, one per line.
 
     n_words (int | None): The number of words the file must have; None for any.
+    RETURNS (list[str]): The words, in order.
     """
     try:
         text = path.read_bytes().decode("utf-8")

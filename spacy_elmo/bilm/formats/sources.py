@@ -1,4 +1,4 @@
-"""Load a biLM from a path or name of any kind, and save it in any format."""
+"""Load a biLM from any source (a path or a name), and save it in any format."""
 
 from pathlib import Path
 
@@ -66,8 +66,8 @@ def save_bilm(
     """Write a biLM to a folder.
 
     format (str): One of FORMATS.
-    dtype (str): "float32", or for smaller files in the native format "float16" or
-        "int8".
+    dtype (str): "float32", or for smaller files "float16" or "int8", which only the
+        native format has.
     """
     if format not in FORMATS:
         raise ValueError(f"format is {format!r}; expected one of {FORMATS}")

@@ -1,1 +1,1 @@
-"""Train a biLM: one step with hand-written gradients, and growing a model."""
+"""Compute training steps with hand-written gradients, and grow trained models."""

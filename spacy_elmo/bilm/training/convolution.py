@@ -13,17 +13,20 @@ from .matmul import matmul
 
 
 def same_end(ids: Tensor, n: int) -> bool:
-    """Tell whether each row ends with n equal ids. Then the additional windows that a
-    narrow filter has, compared with a filter of width n, all see the same padding."""
+    """Tell whether each row of ids (n_words, length) ends with n equal ids, as padding
+    does. A filter narrower than n has more windows than one of width n. If the ends are
+    equal, the additional windows only repeat a window of padding, and the maximum does
+    not need them."""
     return bool((ids[:, -n:] == ids[:, -1:]).all())
 
 
 def convolve_max(
     embedding: Tensor, weights: Sequence[Tensor], groups: Sequence[Tensor]
 ) -> Tensor:
-    """Compute the maximum of every filter over the positions of every word.
+    """Compute the maximum of every filter over the positions of every word, before bias
+    and activation.
 
-    embedding (Tensor): (n_rows, char_dim).
+    embedding (Tensor): The character embeddings, (n_rows, char_dim).
     weights (Sequence[Tensor]): (width * char_dim, n_filters) for each filter width.
     groups (Sequence[Tensor]): Character ids, (n_words, length) each. `same_end` must be
         true of each group for the widest filter.

@@ -25,7 +25,8 @@ def grow(bilm: BiLM, lstm: LSTMConfig) -> BiLM:
     _check(bilm, lstm)
     config = replace(bilm.config, lstm=lstm)
     if config.encoder_projection != bilm.config.encoder_projection:
-        # The features happen to have the new size: keep the projection all the same.
+        # By default, features that have the new projection_dim get no projection. Keep
+        # it, because its weights were trained.
         encoder = cast(BytesConfig | WordsConfig, config.encoder)
         config = replace(config, encoder=replace(encoder, projection=True))
     grown = BiLM(config, lexicon=bilm.lexicon, vocab=bilm.vocab).to(bilm.weight)
@@ -42,7 +43,8 @@ def grow(bilm: BiLM, lstm: LSTMConfig) -> BiLM:
 
 
 def _copy_into(module: nn.Module, source: nn.Module) -> None:
-    """Copy the weights of a smaller module of the same kind."""
+    """Copy the weights of a smaller module of the same kind into the first rows and
+    columns of the module's weights."""
     targets = module.state_dict()
     for name, weight in source.state_dict().items():
         targets[name][tuple(slice(n) for n in weight.shape)] = weight
@@ -51,7 +53,7 @@ def _copy_into(module: nn.Module, source: nn.Module) -> None:
 def _grow_layer(source: ProjectedLSTM, layer: ProjectedLSTM) -> None:
     n, m = source.dim, layer.dim
     old, new = source.projection_dim, layer.projection_dim
-    # Dimensions: input (x or h, of the same size), unit of the input, gate, unit.
+    # The dimensions are: x or h (both have size proj), its unit, gate, cell unit.
     weight = layer.weight.view(2, new, 4, m)
     weight[..., :n] = 0.0
     weight[:, :old, :, :n] = source.weight.view(2, old, 4, n)

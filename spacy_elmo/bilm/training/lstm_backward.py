@@ -1,6 +1,6 @@
 """One LSTM layer of one direction, for training. Computes the same as ProjectedLSTM,
-with a hand-written backward pass in which all matrix products but the recurrent ones
-cover all steps at once."""
+with a hand-written backward pass. In it, only the products that pass gradients from
+step to step are computed per step; all others are computed for all steps at once."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +17,7 @@ from .matmul import matmul, step_kernel, use_onednn
 def run_layer(
     layer: ProjectedLSTM, x: Tensor, state: LayerState, keep: Tensor | None
 ) -> tuple[Tensor, LayerState]:
-    """Run a layer over streams.
+    """Run a layer over streams of text, one stream per row.
 
     x (Tensor): Inputs, (n_steps, n_rows, n_in).
     state (LayerState): h (n_rows, proj) and c (n_rows, dim) to start from. They get no
@@ -29,8 +29,8 @@ def run_layer(
     """
     h, c = state
     clips = (layer.cell_clip, layer.proj_clip)
-    # Matrix products are computed in the dtype of the inputs, which may be shorter than
-    # that of the weights, everything else in float32 at least.
+    # Matrix products are computed in the dtype of the inputs, which may have fewer bits
+    # than that of the weights. Everything else is computed in float32 at least.
     wide = torch.promote_types(x.dtype, torch.float32)
     out, last_h, last_c = LSTMFunction.apply(
         x,
@@ -163,9 +163,12 @@ class LSTMFunction(torch.autograd.Function):
 def _gates(
     inputs: Tensor, weight: Tensor, bias: Tensor, n_in: int
 ) -> Callable[[int], Tensor]:
-    """Make a function that computes the gates of step t, once its inputs are complete.
+    """Make a function that computes the gates of a step.
 
-    inputs (Tensor): x and h of all steps, (n_steps, n_rows, n_in + proj).
+    inputs (Tensor): x and h of all steps, (n_steps, n_rows, n_in + proj). The h of a
+        step may be filled in later, but before the function is called for that step.
+    weight (Tensor): (n_in + proj, 4 * dim).
+    bias (Tensor): (4 * dim,), with the forget bias.
     RETURNS (Callable[[int], Tensor]): Maps t to sigmoid(i), sigmoid(2 * candidate),
         sigmoid(f), sigmoid(o), (n_rows, 4 * dim).
     """
@@ -180,7 +183,7 @@ def _gates(
 
     def activate(t: int) -> Tensor:
         total = from_x[t].addmm_(inputs[t, :, n_in:], weight[n_in:])
-        total = total.to(bias.dtype)  # first: adding different dtypes is slow
+        total = total.to(bias.dtype)  # because adding different dtypes is slow
         total += bias
         return total.mul_(scale).sigmoid_()
 

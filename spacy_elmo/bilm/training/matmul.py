@@ -1,6 +1,6 @@
-"""Matrix products for training. On a CPU, oneDNN's are faster than those torch uses for
-float32. Like the packed kernels of inference they are private to torch; whatever they
-cannot compute falls back to torch's own product."""
+"""Matrix products for training. For large float32 matrices on a CPU, oneDNN's product
+is faster than the one that torch chooses. torch has it only as a private operator, so
+torch's public product is used wherever that operator is missing or does not fit."""
 
 from typing import Any
 
@@ -10,7 +10,8 @@ from torch import Tensor
 from ..engines import kernels
 from ..engines.kernels import Kernel, PackedKernel, PlainKernel
 
-# Multiplications from which on oneDNN is faster: it compiles a program for each shape.
+# The number of multiplications from which on oneDNN is used. It compiles a program for
+# each shape, which does not pay for small products.
 LARGE = 2**21
 
 
@@ -38,8 +39,12 @@ def matmul(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def step_kernel(weight: Tensor, n_rows: int, *, limit: float | None = None) -> Kernel:
-    """Make a kernel that will be called many times, with n_rows rows each. Packing its
-    weight takes about as long as one call."""
+    """Make a kernel that will be called many times, with n_rows rows each time. Packing
+    the weight takes about as long as one call.
+
+    weight (Tensor): (n_in, n_out).
+    limit (float | None): Clip the results to +- this; None to not clip.
+    """
     packed = use_onednn(weight.new_empty(n_rows, 0), weight)
     return (PackedKernel if packed else PlainKernel)(weight, limit=limit)
 

@@ -1,6 +1,6 @@
-"""Compute the loss of a softmax together with its gradients. The gradient of the loss
-itself is always 1 in training, so that one pass computes both, and no logits need to be
-kept or recomputed."""
+"""Compute the loss of a softmax together with its gradients. In one pass, logits need
+not be kept or recomputed for the backward pass. This is possible because in training
+nothing follows the loss, so its own gradient is always 1."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -23,12 +23,17 @@ class RowGradient(NamedTuple):
 
 
 Gradient = Tensor | RowGradient
+# Distinct words (n_samples,) and the number of draws; see SampledSoftmax.draw.
 Sample = tuple[Tensor, int]
 
 
 class HeadResult(NamedTuple):
-    """The summed loss of the targets and its gradients: of the hidden states (n, proj)
-    and of the softmax's weights, by their names."""
+    """The result of a softmax.
+
+    loss: The loss, summed over the targets, a scalar.
+    d_hidden: The gradient of the hidden states, (n, proj).
+    gradients: The gradients of the softmax's weights, by their names.
+    """
 
     loss: Tensor
     d_hidden: Tensor
@@ -36,7 +41,8 @@ class HeadResult(NamedTuple):
 
 
 def draw_sample(head: Softmax, device: torch.device) -> Sample | None:
-    """Draw the words that a sampled softmax is trained against; None for others."""
+    """Draw the sample of words for the loss of a sampled softmax. Return None for a
+    softmax of another type."""
     if isinstance(head, SampledSoftmax):
         return head.draw(device)
     return None
@@ -53,7 +59,7 @@ def loss_and_gradients(
 
     hidden (Tensor): Hidden states, (n, proj).
     targets (Tensor): The words to predict, (n,).
-    sample (Sample | None): What draw_sample returned.
+    sample (Sample | None): The result of draw_sample.
     dtype (torch.dtype | None): The dtype of a sampled softmax's matrix products; None
         for the dtype of hidden.
     """
@@ -75,8 +81,8 @@ def loss_and_gradients(
 @torch.no_grad()
 def _full(head: FullSoftmax, hidden: Tensor, targets: Tensor) -> HeadResult:
     weight, bias = head.weight, head.bias
-    # Gradients of weight and bias, transposed: transposing the hidden states is cheaper
-    # than transposing the logits.
+    # Compute the gradients of weight and bias transposed, (proj + 1, n_words): then the
+    # product transposes the hidden states, which is cheaper than the logits.
     ones = hidden.new_ones(len(hidden), 1)
     inputs = torch.cat([hidden, ones], 1)
     d_weights = hidden.new_zeros(inputs.shape[1], head.n_words)
@@ -119,7 +125,8 @@ def _sampled(
     others += bias
     _forbid(others, words, targets)
     highest = torch.maximum(own, others.amax(1))
-    # Not divided by their sum yet: smaller tensors are divided instead.
+    # The probabilities are these values divided by their total. To save time, smaller
+    # tensors are divided by the total below.
     d_others = others.sub_(highest[:, None]).exp_()
     d_own = (own - highest).exp()
     total = d_others.sum(1) + d_own
@@ -132,7 +139,7 @@ def _sampled(
         own_weight,
     )
     shared = torch.cat([hidden, hidden.new_ones(len(hidden), 1)], 1) * share[:, None]
-    # Compute the transpose: transposing the hidden states is cheaper.
+    # Transposing the hidden states is cheaper than transposing d_others.
     d_words = matmul(shared.to(dtype).t(), d_others).t().to(hidden.dtype)
     parts = [
         RowGradient(words, d_words[:, :-1]),
@@ -151,6 +158,8 @@ def _forbid(logits: Tensor, words: Tensor, targets: Tensor) -> None:
     """Set the logit of a sampled word to -inf where that word is the target itself.
 
     logits (Tensor): (n, n_samples), changed in place.
+    words (Tensor): The sampled words, (n_samples,).
+    targets (Tensor): (n,).
     """
     ranked, order = words.sort()
     place = torch.searchsorted(ranked, targets).clamp_max_(len(words) - 1)

@@ -23,12 +23,13 @@ from .softmax_backward import (
 
 
 class Window(NamedTuple):
-    """Some steps of several streams of text. Direction 0 reads forward; direction 1
-    reads each sentence from its end.
+    """Some steps of several streams of text, one stream per row. Direction 0 reads
+    forward; direction 1 reads each sentence from its end.
 
-    ids: The ids of distinct words, in groups of similar length, (n_words, ...) in all.
-    tokens: The word that each direction reads at each step, as a row of ids,
-        (2, n_steps, n_rows).
+    ids: The encoder's ids of distinct words. Each group of words of similar length has
+        a tensor, (n_words of the group, ...).
+    tokens: The word that each direction reads at each step, (2, n_steps, n_rows): a row
+        of ids, counted through all groups.
     targets: The word of the softmax that each direction should predict, (2, n_steps,
         n_rows).
     keep: 0 where a row forgets its state before a step, 1 elsewhere, (n_steps, n_rows,
@@ -42,9 +43,12 @@ class Window(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The result of a training step: the summed loss of each direction (2,), the
-    gradient of the mean loss for each weight by name, and the states for the next
-    window."""
+    """The result of a training step.
+
+    losses: The summed loss of each direction, (2,).
+    gradients: The gradients of the mean loss, by the names of the weights.
+    state: The states to start the next window from.
+    """
 
     losses: Tensor
     gradients: dict[str, Gradient]
@@ -87,8 +91,10 @@ def train_step(
     frozen (bool): Compute only the gradients of the softmax.
     dtype (torch.dtype | None): The dtype in which the encoder and the LSTMs compute;
         None for that of the weights.
-    loss_scale (float): Factor of the gradients on their way through the LSTMs and the
-        encoder, so that float16 does not lose small ones. The result is divided by it.
+    loss_scale (float): Multiplies the gradients while they pass through the LSTMs and
+        the encoder, so that float16 does not lose small ones. The returned gradients
+        are divided by it again.
+    RETURNS (Step): Losses, gradients and the new state.
     """
     assert bilm.softmax is not None
     n_targets = window.targets[0].numel()
@@ -143,7 +149,9 @@ def _direction(
     """Run one direction, forward and backward.
 
     vectors (Tensor): The vectors of distinct words, (n_words, proj).
-    loss_scale (float | None): None computes only the gradients of the softmax.
+    d (int): The direction: 0 forward, 1 backward.
+    loss_scale (float | None): As for train_step. None computes only the gradients of
+        the softmax.
     """
     frozen = loss_scale is None
     assert bilm.softmax is not None
@@ -217,6 +225,8 @@ def run_direction(
 def encode_words(
     bilm: BiLM, window: Window, frozen: bool, dtype: torch.dtype | None
 ) -> Tensor:
+    """Compute the vectors of the window's distinct words, (n_words, proj); arguments as
+    for train_step."""
     dtype = dtype or bilm.dtype
     half = dtype != bilm.dtype
     with (
@@ -229,6 +239,11 @@ def encode_words(
 def encoder_gradients(
     bilm: BiLM, vectors: Tensor, d_vectors: Tensor
 ) -> dict[str, Gradient]:
+    """Compute the gradients of the encoder's weights, by the names of the weights.
+
+    vectors (Tensor): The result of encode_words, (n_words, proj).
+    d_vectors (Tensor): The gradients of the vectors, (n_words, proj).
+    """
     named = {
         f"encoder.{name}": weight
         for name, weight in bilm.encoder.named_parameters()
