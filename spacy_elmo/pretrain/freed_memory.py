@@ -11,8 +11,8 @@ def keep_freed_memory() -> bool:
     """Tell the C library to keep the memory of freed arrays for the next step.
 
     By default, it returns the memory of large arrays to the system, which must clear
-    new memory page by page for the next arrays. In a training, that
-    took a tenth of the CPU time.
+    new memory page by page for the next arrays. In a training, that took a tenth of
+    the CPU time.
 
     RETURNS (bool): Whether this C library has such a setting. Only glibc has.
     """

@@ -1,4 +1,4 @@
-"""`spacy elmo embed`: the vectors of a text on disk, restartable."""
+"""`spacy elmo embed` writes the vectors of a text to a file, and can be restarted."""
 
 import sys
 
@@ -81,7 +81,7 @@ def test_all_layers_of_all_sentences(bilm, tmp_path, ending, n):
 
 
 def interrupt(bilm, path, monkeypatch, *, after, sentences=SENTENCES):
-    """A run that breaks off after some parts."""
+    """Start embed_file and interrupt it after some parts."""
     real, parts = bilm.embed, []
 
     def embed(part):
@@ -147,7 +147,7 @@ def test_parts_of_another_bilm_are_not_used(bilm, tmp_path, monkeypatch):
     left = {part.name for part in folder.iterdir()}
     assert len(left) == 3
     interrupt(bilm, path, monkeypatch, after=3)
-    assert len(list(folder.iterdir())) == 3  # those of the other one are gone
+    assert len(list(folder.iterdir())) == 3  # the parts of the other biLM are gone
     assert not left & {part.name for part in folder.iterdir()}
     embed_file(bilm, SENTENCES, path)
     assert_same(read(path), bilm.embed(SENTENCES))
@@ -167,7 +167,7 @@ def test_parts_of_another_text_are_not_used(bilm, tmp_path, monkeypatch):
     interrupt(bilm, path, monkeypatch, after=3, sentences=other)
     seen = watched(bilm, monkeypatch)
     embed_file(bilm, SENTENCES, path)
-    assert seen == [*SENTENCES[5:10], *SENTENCES[15:]]  # and no more than that
+    assert seen == [*SENTENCES[5:10], *SENTENCES[15:]]  # parts 1 and 3 are used
     monkeypatch.undo()
     assert_same(read(path), bilm.embed(SENTENCES))
 

@@ -54,7 +54,7 @@ def test_written_again_only_if_something_changed(tmp_path):
     assert build(folder, path)[1]
     write(path, path.read_text() + "More.")
     assert build(folder, path)[1]
-    (folder / corpus_module.META).unlink()  # as if it had been killed
+    (folder / corpus_module.META).unlink()  # as if the run had been killed
     assert build(folder, path)[1]
 
 

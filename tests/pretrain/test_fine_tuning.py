@@ -1,4 +1,4 @@
-"""Start from another biLM, and the vocabulary of the softmax."""
+"""Start training from another biLM, and choose the vocabulary of the softmax."""
 
 import pytest
 import torch
@@ -21,14 +21,14 @@ NEW = "zog zog zog zig zag zig zog. zig zog zag. zeg.\n\n"
 
 @pytest.fixture
 def config_path(tmp_path):
-    """A config of a text with new words in it."""
+    """Write a config whose text has words that the biLM of `pretrained` lacks."""
     path = write_text(tmp_path / "text.txt")
     path.write_text(path.read_text() + "\n\n" + NEW * 5)
     return write_config(tmp_path / "config.cfg", path)
 
 
 def pretrained(tmp_path, **overrides):
-    """A biLM that was trained on a text without them."""
+    """Train a biLM on a text without the new words, and return its folder."""
     config = write_config(tmp_path / "first.cfg", write_text(tmp_path / "first.txt"))
     settings = {"training__max_steps": 2, **overrides}
     train(config, tmp_path / "first", **settings)
@@ -112,7 +112,7 @@ def test_known_softmax_is_trained_as_told(config_path, tmp_path):
     assert bilm.vocab == old.vocab
     for name, tensor in old.softmax.state_dict().items():
         assert bilm.softmax.state_dict()[name].equal(tensor)
-    bilm, _ = start(config_path, tmp_path, source)  # "auto"
+    bilm, _ = start(config_path, tmp_path, source)  # vocab.softmax is "auto"
     assert bilm.config.softmax == old.config.softmax
     with pytest.raises(ValueError, match="expected the same, or 'auto'"):
         start(config_path, tmp_path, source, vocab__softmax="adaptive")

@@ -47,7 +47,7 @@ def test_a_text_without_empty_lines_is_held_out_in_parts(tmp_path, end):
     assert not train & dev and train | dev == set(range(4000))
     assert 0.1 < len(dev) / 4000 < 0.3
     assert {n // 20 for n in dev}.isdisjoint(n // 20 for n in train)
-    # One of many short files is a document.
+    # A short file counts as one document if there are other files.
     write(tmp_path / "folder" / "a.txt", "\n".join(lines))
     write(tmp_path / "folder" / "b.txt", "d4000 is another.")
     corpus, _ = build(tmp_path / "second", tmp_path / "folder", dev_share=0.2)
@@ -76,11 +76,12 @@ def test_text_to_hold_out_without_words_is_refused(tmp_path, text, n_documents):
     dev = write(tmp_path / "dev.txt", text)
     with pytest.raises(ValueError, match=r"dev\.txt: found no words to evaluate on$"):
         build(tmp_path / "corpus", path, dev_text=[str(dev)])
-    assert not (tmp_path / "corpus").exists()  # found before the rest was read
+    assert not (tmp_path / "corpus").exists()  # the error came before the text was read
 
 
 def few_documents(folder, kind):
-    """Six documents, none of which is held out by itself."""
+    """Write six documents, none of which is_held_out chooses, and return the path and
+    the texts."""
     texts = [f"d{n} begins. " + "And goes on. " * n for n in range(6)]
     assert not any(chunks.is_held_out(t[:100], 1e-4) for t in texts)
     if kind == "spacy":
@@ -99,9 +100,9 @@ def test_of_few_documents_one_is_held_out(tmp_path, monkeypatch, kind):
     path, texts = few_documents(tmp_path, kind)
     corpus, new = build(tmp_path / "corpus", path, dev_share=1e-4)
     assert new and not build(tmp_path / "corpus", path, dev_share=1e-4)[1]
-    assert documents(corpus, "dev") == {0}  # the shortest
+    assert documents(corpus, "dev") == {0}  # the shortest document
     assert documents(corpus, "train") == {1, 2, 3, 4, 5}
-    # As if the two parts had been given.
+    # The corpus is the same if both texts are given as files.
     train = write(tmp_path / "train.txt", "\n\n".join(texts[1:]))
     dev = write(tmp_path / "dev.txt", texts[0])
     given, _ = build(tmp_path / "given", train, dev_text=[str(dev)])
@@ -112,7 +113,7 @@ def test_of_few_documents_one_is_held_out(tmp_path, monkeypatch, kind):
         assert found.tolist() == expected.tolist()
     counts = [dict(zip(c.words, c.counts.tolist())) for c in (corpus, given)]
     assert counts[0] == counts[1]
-    # In as many processes as wanted.
+    # The number of processes does not change the files.
     monkeypatch.setattr(chunks, "CHUNK_CHARACTERS", 20)
     monkeypatch.setattr(tokenized_chunks, "FEW_CHUNKS", 1)
     for n in (1, 2):

@@ -1,4 +1,4 @@
-"""Optimizers against torch's, clipping and schedules."""
+"""Compare optimizers and clipping with those of torch, and check schedules."""
 
 import math
 
@@ -30,7 +30,11 @@ def gradients_of(step):
 
 
 def compare(ours, make_theirs):
-    """ours: weights to an optimizer. make_theirs: parameters to torch's."""
+    """Check that two optimizers change weights in the same way.
+
+    ours (Callable): Makes our optimizer from weights by name.
+    make_theirs (Callable): Makes torch's optimizer from parameters by name.
+    """
     weights = make_weights()
     theirs = {name: w.clone().requires_grad_() for name, w in weights.items()}
     optimizer, other = ours(weights), make_theirs(theirs)
@@ -62,7 +66,7 @@ def test_adamw_is_that_of_torch(decay):
     compare(
         lambda weights: AdamW(weights, weight_decay=decay, **settings),
         lambda weights: torch.optim.AdamW(
-            [  # matrices only
+            [  # only matrices decay
                 {"params": [weights["matrix"]], "weight_decay": decay},
                 {"params": [weights["vector"]], "weight_decay": 0.0},
             ],
@@ -106,7 +110,7 @@ def test_rows_for_adamw_move_alone():
 
 @pytest.mark.parametrize("kind", [Adagrad, AdamW])
 def test_state_is_all_there_is(kind):
-    """What a checkpoint keeps is enough to go on."""
+    """An optimizer continues exactly from the state that a checkpoint stores."""
     whole, part = make_weights(), make_weights()
     first = kind(whole)
     for step in range(6):
@@ -193,4 +197,4 @@ def test_without_a_scale_overflow_is_an_error():
     assert scaler.accepts(1.0) and scaler.scale == 1
     with pytest.raises(ValueError, match=r"not finite; lower training\.opt") as caught:
         scaler.accepts(math.nan)
-    assert "clip_norm" not in str(caught.value)  # what is not finite stays so
+    assert "clip_norm" not in str(caught.value)  # clipping cannot make it finite

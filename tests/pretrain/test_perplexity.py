@@ -1,4 +1,4 @@
-"""Perplexity against the obvious computation."""
+"""Compare perplexities with a slow and simple computation."""
 
 import json
 import math
@@ -28,7 +28,8 @@ def sentences(path):
 
 
 def make_bilm(kind, sentences, **lstm):
-    """It knows two thirds of the words, and is far from uniform."""
+    """Make a biLM that knows two thirds of the words. Its weights are doubled, so that
+    its predictions are far from uniform."""
     words = sorted({word for words in sentences for word in words})
     vocab = ["</S>", *words[::3], "<UNK>", *words[1::3], "<S>"]
     torch.manual_seed(0)
@@ -58,7 +59,10 @@ def numbers(bilm, words):
 
 
 def log_probs(bilm, hidden, words):
-    """Of all words of the softmax, then of those wanted."""
+    """Return the log probabilities of words, (n_words,).
+
+    hidden (Tensor): The output of the LSTMs for each word, (n_words, projection_dim).
+    """
     head = bilm.softmax
     if bilm.config.softmax.type == "adaptive":
         logs = head.softmax.log_prob(hidden)
@@ -70,7 +74,8 @@ def log_probs(bilm, hidden, words):
 
 @torch.no_grad()
 def by_sentence(bilm, sentences):
-    """n + 1 predictions a direction, each sentence on its own."""
+    """Return the perplexity of each direction if all sentences start from zero states.
+    For a sentence of n words, each direction makes n + 1 predictions."""
     width = bilm.config.lstm.projection_dim
     logs = [[], []]
     for words in sentences:
@@ -82,7 +87,8 @@ def by_sentence(bilm, sentences):
 
 @torch.no_grad()
 def by_stream(bilm, sentences):
-    """The whole text token by token, states carried on."""
+    """Return the perplexity of each direction if LSTM states are carried through the
+    whole text, which is computed token by token."""
     found = []
     for d, layers in enumerate(bilm.directions):
         keys, targets = [], []
@@ -111,7 +117,8 @@ def by_stream(bilm, sentences):
 def check(result, expected):
     found = [result.forward, result.backward]
     assert found == pytest.approx(expected, rel=1e-5)
-    assert abs(found[0] - found[1]) > 0.01 * found[0]  # or it would prove little
+    # If both were equal, this would not notice that directions are swapped.
+    assert abs(found[0] - found[1]) > 0.01 * found[0]
     assert result.mean == pytest.approx(sum(expected) / 2, rel=1e-5)
 
 

@@ -1,4 +1,4 @@
-"""Pretrain from a config, and load the models that come out."""
+"""Pretrain from a config, and load the trained models."""
 
 import math
 import os
@@ -28,7 +28,7 @@ from spacy_elmo.text.tokenizers import Tokenization
 
 @pytest.fixture(autouse=True)
 def not_for_ever(monkeypatch):
-    """A limit that does not work is to be a failure, not a test without an end."""
+    """Let a test fail, rather than run for ever, if a limit does not work."""
     real = Trainer.step
 
     def step(trainer):
@@ -54,7 +54,7 @@ def make_trainer(config_path, output, **overrides):
 
 
 def test_an_empty_name_is_no_text(config_path, tmp_path, monkeypatch):
-    """And not the folder one stands in."""
+    """An empty name must not stand for the current folder."""
     monkeypatch.chdir(tmp_path)
     config = load_config(config_path, {"paths.dev_text": ""})
     found = open_corpus(config, tmp_path / "run", Ranks(torch.device("cpu")), print)
@@ -212,10 +212,10 @@ def test_best_model_is_the_one_that_was_measured(config_path, tmp_path):
     "limits, n_steps",
     [
         ({"max_steps": 3}, 3),
-        ({"max_words": 100}, 5),  # 24 a step
+        ({"max_words": 100}, 5),  # 24 words per step
         ({"max_minutes": 1e-9}, 1),
         ({"max_steps": 5, "max_words": 49, "max_minutes": 100.0}, 3),
-        ({"patience": 2, "eval_frequency": 1}, 3),  # nothing is learned
+        ({"patience": 2, "eval_frequency": 1}, 3),  # learn_rate is too low
     ],
 )
 def test_limits(config_path, tmp_path, limits, n_steps):
@@ -256,7 +256,7 @@ def test_epochs_are_a_limit(config_path, tmp_path):
     trainer.run()
     assert len(reports) == 2 * trainer.epochs.n_windows
     assert reports[-1].progress.epoch == 2
-    assert not trainer.state.h.any()  # another epoch is another text
+    assert not trainer.state.h.any()  # each epoch starts from zero states
 
 
 def test_patience_does_not_change_the_learning_rate(config_path, tmp_path):

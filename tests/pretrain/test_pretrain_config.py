@@ -93,7 +93,7 @@ def test_an_int_is_taken_for_a_float(config_path):
 
 
 def test_null_is_what_the_config_says(config_path):
-    """Where the project hands on variables that nobody set."""
+    """A spaCy project passes null for variables that are not set."""
     given = load_config(config_path, {"training.max_minutes": 7})
     null = dict.fromkeys(["training.max_minutes", "model.lstm.dim"])
     assert given.training.max_minutes == 7

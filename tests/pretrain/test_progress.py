@@ -1,4 +1,4 @@
-"""What a person sees while a model is trained."""
+"""Show the progress of a training on the console."""
 
 import io
 import re
@@ -33,7 +33,8 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def terminal(monkeypatch):
-    """A terminal, and a clock by which each step takes a second."""
+    """Replace stderr by a terminal, and the clock by one that advances a second each
+    time it is read."""
     terminal = Terminal()
     monkeypatch.setattr(progress_module, "sys", SimpleNamespace(stderr=terminal))
     use_clock(monkeypatch, range(1, 1000))
@@ -46,7 +47,7 @@ def use_clock(monkeypatch, seconds):
 
 
 def line(terminal):
-    """What stands in the line at the end."""
+    """Return the last text of the line that changes."""
     return terminal.getvalue().rsplit("\r\033[K", 1)[-1]
 
 
@@ -123,4 +124,4 @@ def test_line_of_a_run(terminal, tmp_path, limit):
     steps = re.findall(r"step (\d+) \|", written)
     assert steps == (["1", "2", "3"] if limit == "max_steps" else ["1", "2", "3", "4"])
     assert ("left" in written) == (limit == "max_steps")
-    assert line(terminal) == ""  # nothing stays behind
+    assert line(terminal) == ""  # the line was removed at the end

@@ -1,4 +1,4 @@
-"""Several processes train one model: torchrun with gloo on one machine."""
+"""Train one model in several processes, by torchrun with gloo on one machine."""
 
 import os
 import signal
@@ -49,7 +49,7 @@ def entries(output, kind):
 
 
 def wait_for_step(output, step, process):
-    """Until there is a checkpoint of this step or a later one."""
+    """Wait until there is a checkpoint of this step or a later one."""
     checkpoints = Checkpoints(output / "checkpoints")
     while not any(found >= step for found in checkpoints.steps()):
         assert process.poll() is None, process.stdout.read()
@@ -57,7 +57,7 @@ def wait_for_step(output, step, process):
 
 
 def worker_of(process):
-    """The id of the second worker that torchrun has started."""
+    """Return the process id of the second worker that torchrun has started."""
     found = subprocess.run(
         ["pgrep", "-P", str(process.pid)], capture_output=True, text=True
     )
@@ -89,7 +89,7 @@ def test_two_processes_are_one_with_twice_the_batch(config_path, tmp_path, softm
         assert len(first) == len(second) > 1
         for a, b in zip(first, second):
             assert np.allclose([a[k] for k in keys], [b[k] for k in keys], rtol=1e-4)
-    # Gradients of rows of a sampled softmax are joined too; here, all weights.
+    # The weights differ only by rounding.
     one, two = (
         load_file(tmp_path / name / "model-last" / "weights.safetensors")
         for name in ("one", "two")
@@ -125,19 +125,19 @@ def test_what_one_process_began_two_go_on_with(config_path, tmp_path):
     out, _ = process.communicate(timeout=300)
     assert process.returncode == 0, out
     assert "and this run has 2: LSTM states start from zero" in out
-    assert out.count("Continuing from step 12") == 1  # only one of them speaks
+    assert out.count("Continuing from step 12") == 1  # only the first process prints
     steps = [entry["step"] for entry in entries(output, "evaluation")]
     assert steps == [4, 8, 12, 16]
-    n_words = 4 * 6  # of a step of one process
+    n_words = 4 * 6  # words per step of one process
     made = load_bilm(output / "model-last").config.training
     assert (made["steps"], made["words"]) == (16, (12 + 4 * 2) * n_words)
     tensors, facts = Checkpoints(output / "checkpoints").load(print)
     assert (facts["n_ranks"], tensors["state.h"].shape[2]) == (2, 2 * 4)
-    # Two read twice as much of the text in a window: six windows of theirs are twelve.
+    # Two processes read twice as much text per window, so 12 windows count as 6.
     assert (facts["progress"]["epoch"], facts["progress"]["window"]) == (0, 6 + 4)
 
 
-# Each process has a clock of its own, that of the second one four times as fast.
+# Each process has a different clock: that of the second process is four times as fast.
 TWO_CLOCKS = """if True:
     import os, sys
     from pathlib import Path
@@ -194,14 +194,14 @@ def test_all_processes_go_by_one_clock(config_path, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     first, second = (torch.load(tmp_path / "run" / f"{n}.pt") for n in (0, 1))
     assert first["rates"] == second["rates"]
-    # Steps of a quarter of a second; four checkpoints take as long each.
+    # The limit is 6 seconds. A step takes 0.25 seconds, as does each of 4 checkpoints.
     assert len(first["rates"]) == 6 / 0.25 - 4
     assert first["rates"] == sorted(first["rates"], reverse=True)
     for name, weight in first["weights"].items():
         assert torch.equal(weight, second["weights"][name]), name
 
 
-# GPUs, as far as can be seen without any
+# GPUs, as far as they can be tested without one
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_a_gpu_that_is_not_there(monkeypatch):
 
 @pytest.fixture
 def two(monkeypatch):
-    """Environment of the first of two processes."""
+    """Set the environment variables of the first of two processes."""
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setattr(dist, "is_initialized", lambda: True)
@@ -252,7 +252,7 @@ def test_processes_meet_on_their_gpus_and_wait_long(monkeypatch):
 
 
 def test_what_is_exchanged_is_on_the_device(two, monkeypatch):
-    """NCCL knows only GPUs; here, "meta" stands for one."""
+    """NCCL accepts only tensors on a GPU. Here, the device "meta" replaces the GPU."""
     seen = []
 
     def exchange(*tensors, **options):
@@ -263,7 +263,7 @@ def test_what_is_exchanged_is_on_the_device(two, monkeypatch):
         monkeypatch.setattr(dist, name, exchange)
     ranks = Ranks(torch.device("meta"))
     monkeypatch.setattr(torch.Tensor, "__float__", lambda tensor: 0.0)
-    # Nothing comes back from "meta": it is enough to see where it went.
+    # Tensors on "meta" have no values, so zeros are returned instead.
     real = torch.Tensor.to
 
     def to(tensor, device, **options):

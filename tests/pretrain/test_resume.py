@@ -1,4 +1,4 @@
-"""A run that was killed and resumed ends with the same bits as one that was not."""
+"""Kill and resume a run: it ends with the same bits as a run without interruption."""
 
 import json
 import os
@@ -39,7 +39,7 @@ def weights(folder):
 
 
 def assert_same_bits(first, second):
-    """Of the last models of two runs."""
+    """Check that the last models of two runs have the same bits."""
     for name, tensors in weights(first / "model-last").items():
         for key, tensor in weights(second / "model-last")[name].items():
             assert tensor.numpy().tobytes() == tensors[key].numpy().tobytes(), key
@@ -89,7 +89,7 @@ def test_killed_at_random_moments(config_path, tmp_path):
         process = subprocess.Popen(command(*args, tmp_path / "killed"), env=env)
         log = tmp_path / "killed" / "log.jsonl"
         size = log.stat().st_size if log.exists() else 0
-        # From the first evaluation on, checkpoints are written all the time.
+        # Wait for a new line in the log: then checkpoints are written all the time.
         while process.poll() is None and (
             not log.exists() or log.stat().st_size == size
         ):
@@ -173,7 +173,7 @@ def test_only_corrupt_checkpoints(config_path, tmp_path):
         path.write_text("{")
     said = run_training(config_path, run, resume=True, training__max_steps=5)
     assert f"Found no checkpoint in {run}: starting from the beginning" in said
-    # They do not count as newer than what this run writes.
+    # The damaged checkpoints of later steps were removed.
     assert Checkpoints(run / "checkpoints").steps() == [4, 5]
     assert "Continuing from step 5" in run_training(config_path, run, resume=True)
 
@@ -182,7 +182,7 @@ def test_only_corrupt_checkpoints(config_path, tmp_path):
 def test_killed_while_a_folder_takes_the_place_of_another(
     config_path, tmp_path, monkeypatch, moment
 ):
-    """Of a checkpoint of the same step, and of a model."""
+    """A run is killed while it replaces a checkpoint of the same step, or a model."""
     run = tmp_path / "run"
     run_training(config_path, run, training__max_steps=4)
     for target in (run / "checkpoints" / "step-4", run / "model-best"):
@@ -229,7 +229,8 @@ def test_another_text_held_out_has_a_best_of_its_own(config_path, tmp_path):
     run = tmp_path / "run"
     held_out = [write_text(tmp_path / f"{seed}.txt", seed=seed) for seed in (1, 2)]
     run_training(config_path, run, paths__dev_text=str(held_out[0]))
-    for path in run.glob("checkpoints/*/facts.json"):  # as good as it gets
+    # Set the best perplexity to 1, since no evaluation can be better.
+    for path in run.glob("checkpoints/*/facts.json"):
         facts = json.loads(path.read_text("utf8"))
         del facts["checksum_of_facts"]
         facts["progress"].update(best=1.0, since_best=7)
@@ -251,7 +252,7 @@ def test_without_resume_a_run_begins_anew(config_path, tmp_path, monkeypatch):
     def killed(*args, **options):
         raise KeyboardInterrupt
 
-    # Once it trains, nothing of the old run is left to go on from.
+    # Before the first step, everything of the old run has been removed.
     monkeypatch.setattr(Trainer, "step", killed)
     with pytest.raises(KeyboardInterrupt):
         run_training(config_path, run)

@@ -1,4 +1,4 @@
-"""Resume with another config than that of the run that wrote the checkpoint."""
+"""Resume from a checkpoint that was written with another config."""
 
 import json
 from dataclasses import replace
@@ -24,7 +24,7 @@ def config_path(tmp_path):
 
 
 def forget_run(output):
-    """As older versions wrote them."""
+    """Remove the facts of checkpoints that older versions did not store."""
     for path in output.glob("checkpoints/*/facts.json"):
         facts = json.loads(path.read_text("utf8"))
         del facts["run"], facts["checksum_of_facts"]
@@ -70,7 +70,8 @@ def test_full_and_sampled_softmax_go_on_from_each_other(config_path, tmp_path, s
 
 @pytest.fixture
 def resumed(monkeypatch):
-    """The trainer that went on, and from what progress and state it did."""
+    """Return a list that gets the resumed trainer, and its progress and LSTM states
+    at that moment."""
     found = []
     real = Trainer.resume
 
@@ -105,7 +106,7 @@ def test_other_streams_go_on_at_the_same_place(
     n_read = 11 * 4 * 6
     n_window = trainer.settings.batch_size * trainer.settings.window
     assert (progress.step, progress.epoch) == (11, 0)
-    if old and key == "training.window":  # nobody knows
+    if old and key == "training.window":  # the old window is unknown
         assert progress.window == 11
     else:
         assert progress.window == n_read // n_window
@@ -119,7 +120,8 @@ def test_other_streams_go_on_at_the_same_place(
 
 
 def test_a_place_after_the_end_of_an_epoch_is_its_end(config_path, tmp_path, resumed):
-    """As a checkpoint of an older version can have it after a larger window."""
+    """If the window was smaller before, a checkpoint of an older version can name a
+    window that the epoch no longer has."""
     run_training(config_path, tmp_path / "run", training__max_steps=11)
     forget_run(tmp_path / "run")
     for path in (tmp_path / "run").glob("checkpoints/*/facts.json"):

@@ -1,4 +1,4 @@
-"""Loggers of spaCy in a pretraining."""
+"""Use loggers of spaCy in a pretraining."""
 
 import sys
 from types import ModuleType
@@ -49,7 +49,7 @@ def test_console_of_spacy(config_path, tmp_path, capsys):
     evaluations = [entry for entry in log if entry["type"] == "evaluation"]
     assert [int(row[1]) for row in rows] == [4, 8, 12]
     assert [row[-1] for row in rows] == [f"{-e['mean']:.2f}" for e in evaluations]
-    # It takes the place of our own table.
+    # The logger replaces the table of evaluations.
     assert not any("backward" in line for line in said)
 
 
@@ -60,7 +60,7 @@ def test_a_logger_is_told_as_by_spacy_train(config_path, tmp_path):
     (name, pipes, config), *calls, end = SEEN
     assert (name, pipes, end) == ("x", ["elmo"], "end")
     assert config["training"]["max_steps"] == 12
-    assert len(calls) == 12 + 3  # each step, and the evaluations
+    assert len(calls) == 12 + 3  # 12 steps and 3 evaluations
     infos = [info for info in calls if info is not None]
     evaluations = [entry for entry in log if entry["type"] == "evaluation"]
     for info, entry in zip(infos, evaluations):
@@ -75,13 +75,13 @@ def test_a_logger_is_told_as_by_spacy_train(config_path, tmp_path):
 WANDB = {
     "@loggers": "spacy.WandbLogger.v5",
     "project_name": "tiny",
-    "log_custom_stats": ["^step$", "^words$"],  # which it leaves out by itself
+    "log_custom_stats": ["^step$", "^words$"],  # not logged by default
 }
 
 
 @pytest.fixture
 def wandb(monkeypatch):
-    """In place of Weights & Biases: it keeps what spaCy's logger hands it."""
+    """Replace the package wandb by a module that stores what spaCy's logger passes."""
     module = ModuleType("wandb")
     module.begun, module.logged, module.ended = [], [], []
     module.init = lambda **options: module.begun.append(options)
@@ -93,7 +93,8 @@ def wandb(monkeypatch):
 
 @pytest.fixture
 def losses(monkeypatch):
-    """Of each step, forward and backward; log.jsonl has not all of them."""
+    """Return a list that gets the summed loss of both directions after each step. The
+    log has only some steps."""
     found = []
 
     def step(log, report):
@@ -109,7 +110,7 @@ def test_weights_and_biases(config_path, tmp_path, wandb, losses):
     assert begun["project"] == "tiny"
     assert begun["config"]["pretraining"]["training"]["max_steps"] == 12
     evaluations = [entry for entry in log if entry["type"] == "evaluation"]
-    # Of each evaluation: score, loss, perplexities, and what was asked for.
+    # Each evaluation makes five calls: score, loss, perplexities, step and words.
     parts = [wandb.logged[at : at + 5] for at in range(0, len(wandb.logged), 5)]
     assert len(parts) == len(evaluations) == 3
     for part, entry in zip(parts, evaluations):
@@ -136,5 +137,5 @@ def test_weights_and_biases_that_is_not_there(config_path, tmp_path, monkeypatch
     assert done.exit_code == 1
     assert "logger: The 'wandb' library could not be found" in text(done)
     assert "Traceback" not in done.output and isinstance(done.exception, SystemExit)
-    # It is said before the text is read, which may take hours.
+    # The error comes before the text is tokenized, which may take hours.
     assert not (tmp_path / "run").exists()

@@ -1,4 +1,4 @@
-"""Ctrl-C and other signals stop a pretraining without loss."""
+"""Stop a pretraining by Ctrl-C and other signals, without losing work."""
 
 import os
 import signal
@@ -39,7 +39,7 @@ def test_asked_to_stop_it_saves(config_path, tmp_path, number):
         time.sleep(0.01)
     process.send_signal(number)
     out, _ = process.communicate(timeout=60)
-    assert process.returncode == 130  # not done
+    assert process.returncode == 130  # stopped by a signal
     assert "--resume continues from here" in out
     assert len(list((tmp_path / "run" / "checkpoints").glob("step-*"))) == 1
 
@@ -49,7 +49,7 @@ def test_a_signal_at_the_worst_moment_is_not_lost(config_path, tmp_path, monkeyp
 
     def any_of(ranks, flag):
         calls.append(flag)
-        if len(calls) == 7:  # after this process was asked, before all have agreed
+        if len(calls) == 7:  # got_signal has just been read as False
             signal.raise_signal(signal.SIGINT)
         return real(ranks, flag)
 
@@ -59,8 +59,8 @@ def test_a_signal_at_the_worst_moment_is_not_lost(config_path, tmp_path, monkeyp
     assert len(list((tmp_path / "run" / "checkpoints").glob("step-*"))) == 1
 
 
-# `spacy` with a tokenizer that, in each process, stops at its first text: it says so,
-# and waits to be told to go on.
+# Runs `spacy` with a tokenizer that waits at the first text in each process: it writes
+# the file "waiting-PID", and continues when the file "go" exists.
 WAITING = """if True:
     import os, signal, time
     from pathlib import Path
@@ -110,7 +110,7 @@ def test_ctrl_c_while_the_text_is_read(config_path, tmp_path, n_process):
         "text": True,
     }
     args = list(map(str, args))
-    # A terminal sends it to all processes that the command has started.
+    # Ctrl-C in a terminal reaches all processes of the command, so they form a group.
     process = subprocess.Popen(args, start_new_session=True, **options)
     while len(list(tmp_path.glob("waiting-*"))) < n_process:
         assert process.poll() is None, process.stdout.read()
@@ -118,14 +118,14 @@ def test_ctrl_c_while_the_text_is_read(config_path, tmp_path, n_process):
     os.killpg(process.pid, signal.SIGINT)
     (tmp_path / "go").touch()
     out, _ = process.communicate(timeout=300)
-    assert process.returncode == 130  # not done
+    assert process.returncode == 130  # stopped by a signal
     assert "Traceback" not in out
     assert "Run the same command again" in out
     assert not (tmp_path / "run" / "corpus" / "corpus.json").exists()
 
     done = subprocess.run(args, timeout=300, **options)
     assert done.returncode == 0, done.stdout
-    assert done.stdout.startswith("Tokenized: ")  # and not found
+    assert done.stdout.startswith("Tokenized: ")  # not "Found the tokenized text"
     assert (tmp_path / "run" / "model-last").exists()
     again = Corpus(tmp_path / "run" / "corpus").meta
     whole, _ = build_corpus(

@@ -1,4 +1,4 @@
-"""Windows over streams of text, and the tensors made of them."""
+"""Divide streams of text into windows, and encode windows as tensors."""
 
 import numpy as np
 import pytest
@@ -19,8 +19,8 @@ from spacy_elmo.pretrain.windows import (
 
 
 def make_stream(n_sentences=60, n_words=40, seed=0):
-    """Sentences of 1 to 8 words, three to a block. Each token is its own: its number
-    tells where it is from."""
+    """Make a stream of random sentences of 1 to 8 words, with three sentences per
+    block."""
     rng = np.random.default_rng(seed)
     tokens, blocks = [], []
     for number in range(n_sentences):
@@ -31,19 +31,20 @@ def make_stream(n_sentences=60, n_words=40, seed=0):
 
 
 def numbered(stream):
-    """The same, with words that occur once: word n stands at place n."""
+    """Return the stream with the index of each word as its number, so that no word
+    occurs twice."""
     places = np.arange(len(stream.tokens), dtype=np.int32)
     return Stream(np.where(stream.tokens == 0, 0, places), stream.blocks)
 
 
 def rows_of(epochs, epoch, *, part="inputs"):
-    """All windows of an epoch after one another, (2, n_steps, n_rows)."""
+    """Return all windows of an epoch, joined: (2, n_windows * n_steps, n_rows)."""
     found = [epochs.window(epoch, n) for n in range(epochs.n_windows)]
     return np.concatenate([getattr(window, part) for window in found], 1)
 
 
 def in_order(stream, epochs, epoch):
-    """The text as the epoch reads it, from its blocks in their order there."""
+    """Return the tokens of the text in the order of an epoch, (n_tokens,)."""
     ends = np.append(stream.blocks[1:], len(stream.tokens))
     pieces = [stream.tokens[a:b] for a, b in zip(stream.blocks, ends)]
     rng = np.random.default_rng([epochs.seed, epoch])
@@ -111,7 +112,7 @@ def test_orders_differ_by_epoch_and_seed_only():
 
     assert read(0, 0) == read(0, 0)
     assert len({str(read(*key)) for key in [(0, 0), (0, 1), (1, 0), (1, 1)]}) == 4
-    # Wherever one was before: this is what resuming relies on.
+    # Earlier reads do not change a window: resuming relies on this.
     epochs = Epochs(stream, n_rows=3, n_steps=7, seed=0)
     later = epochs.window(1, 4)
     epochs.window(0, 2)
@@ -158,7 +159,7 @@ def test_turned_sentences(sentences):
 
 WORDS = ["a", "bb", "눈", "x" * 70, "unheard-of", "c", "d", "ee"]
 VOCAB = ["<S>", "</S>", "<UNK>", "눈", "c", "a", "ee", "d", "bb"]
-UNKNOWN = {4, 5}  # numbers of words, counted from 1
+UNKNOWN = {4, 5}  # numbers of WORDS that VOCAB lacks, from 1 on
 
 
 @pytest.fixture
@@ -184,7 +185,7 @@ def feed(bilm, numbers, *, forget=False, **settings):
 
 @pytest.fixture(params=[1, 3, 128])
 def numbers(request, monkeypatch):
-    """A window of all words, read in groups of some size."""
+    """Return a window with all WORDS, which are encoded in groups of several sizes."""
     monkeypatch.setattr(windows, "GROUP", request.param)
     stream = make_stream(n_words=len(WORDS))
     return Epochs(stream, n_rows=4, n_steps=9, seed=0).window(0, 0)
@@ -193,7 +194,7 @@ def numbers(request, monkeypatch):
 @pytest.mark.parametrize("even", [False, True])
 def test_ids_are_those_of_the_words(bilm, numbers, even):
     window = feed(bilm, numbers, even=even)
-    n_ids = len(np.unique(numbers.inputs)) + 1  # two kinds of boundaries
+    n_ids = len(np.unique(numbers.inputs)) + 1  # 0 stands for two boundaries
     if even:
         last = n_ids - (len(window.ids) - 1) * windows.GROUP
         n_ids += -last % windows.MULTIPLE

@@ -21,7 +21,7 @@ from spacy_elmo.text.tokenizers import Tokenization
 TEXT = "Snow fell. It did not stop!\nDr. Kim's dog (3 kg) left...\n\nThe end?  «Yes.»\n"
 
 
-# Files and what is in them
+# Kinds of files
 
 
 @pytest.mark.parametrize("mark", [b"", codecs.BOM_UTF8])
@@ -34,7 +34,7 @@ def test_kinds_of_files_have_the_same_words(tmp_path, name, mark):
     if "jsonl" in name.lower():
         data = "".join(json.dumps({"text": t}) + "\n" for t in TEXT.split("\n\n"))
     write(tmp_path / "texts" / name, mark + data.encode())
-    texts = tmp_path / "texts"  # a folder, where the kind is known by the name
+    texts = tmp_path / "texts"  # in a folder, files need a known suffix
     corpus, new = build(tmp_path / "corpus", texts / name if name == "a" else texts)
     assert new
     assert sentences(corpus) == by_spacy(TEXT.split("\n"))
@@ -109,7 +109,7 @@ def test_text_without_words_gets_one_sentence(tmp_path, data):
 
 @settings(max_examples=150)
 @given(st.text(" \t\"').!?。؟…,-aBé한1", max_size=40))
-@example('He left.  "Why?" he said.')  # a space token begins the sentence
+@example('He left.  "Why?" he said.')  # the second sentence begins with a space token
 def test_sentences_are_those_of_the_sentencizer(text):
     found = tokenize_chunk(Tokenization("en"), 0.0, Chunk([text], [True], [False]))
     tokens = found.streams[0].tokens
@@ -162,7 +162,7 @@ def test_korean(tmp_path):
     ],
 )
 def test_tokenizers_that_are_not_there(tmp_path, monkeypatch, lang, tokenizer, match):
-    monkeypatch.setitem(sys.modules, "natto", None)  # what Korean needs
+    monkeypatch.setitem(sys.modules, "natto", None)  # the Korean tokenizer imports it
     path = write(tmp_path / "a.txt", "눈이 온다.")
     with pytest.raises(ValueError, match=match) as caught:
         build(tmp_path / "corpus", path, lang=lang, tokenizer=tokenizer)

@@ -1,4 +1,4 @@
-"""Korean morphemes by python-mecab-ko."""
+"""Tokenize Korean into morphemes with python-mecab-ko."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Text in any state, and in any amount."""
+"""Text that is damaged, and text that is very long."""
 
 import gzip
 import json
@@ -53,7 +53,7 @@ def told(corpus):
 )
 def test_rough_text_is_counted_and_read(tmp_path, name, data, trouble, n_words):
     path = tmp_path / name
-    path.write_bytes(data)  # as it is, also where it is no whole .gz
+    path.write_bytes(data)  # `write` would compress a .gz file
     good = write(tmp_path / "good.txt", "one more")
     corpus, _ = build(tmp_path / "corpus", path, good)
     assert trouble in told(corpus)
@@ -111,5 +111,5 @@ def test_memory_does_not_grow_with_the_text(tmp_path):
         args = [sys.executable, "-c", code, path, tmp_path / str(n)]
         done = subprocess.run(args, capture_output=True, text=True, check=True)
         peaks.append(int(done.stdout) / 1024)
-    # 700,000 words more, of the same vocabulary: 2.8 MB as numbers, 4 MB as text.
+    # The longer text has 700,000 more words: 2.8 MB as numbers, 4 MB as text.
     assert peaks[1] - peaks[0] < 1.5, peaks
