@@ -1,4 +1,5 @@
-"""Write the vectors of a text to a file, part by part, to survive interruptions."""
+"""Write the vectors of a text to a file, part by part, so that an interrupted run can
+be continued."""
 
 import shutil
 from collections.abc import Callable, Iterable, Iterator
@@ -15,6 +16,7 @@ from ..files import write_atomically
 from ..fingerprints import fingerprint_data
 
 PART = 1000  # sentences
+# The module that writes a format, and the extra of this package that installs it.
 NEEDED = {"hdf5": ("h5py", "hdf5"), "parquet": ("pyarrow", "parquet")}
 FORMATS = {".hdf5": "hdf5", ".h5": "hdf5", ".parquet": "parquet"}
 
@@ -28,14 +30,14 @@ def embed_file(
     *,
     on_progress: Callable[[int], None] = lambda n: None,
 ) -> int:
-    """Write all layers of all sentences to a file.
+    """Write all layers of all sentences to a file. If an earlier run with the same biLM
+    and sentences was interrupted, the parts that it has written are used.
 
-    bilm (BiLM): The biLM.
-    sentences (Iterable[list[str]]): The words of each sentence. Parts that an
-        interrupted run with the same biLM and sentences has written are used.
-    path (Path): A .hdf5 file (in bilm-tf's layout: a data set for each sentence, named
-        by its number, (n_layers + 1, n_tokens, width)) or a .parquet file (a row for
-        each token). Until it is finished, its parts are in a folder beside it.
+    sentences (Iterable[list[str]]): The words of each sentence.
+    path (Path): A .hdf5, .h5 or .parquet file. HDF5 files have the layout of bilm-tf:
+        for each sentence a data set, (n_layers + 1, n_tokens, width), whose name is the
+        number of the sentence. Parquet files have a row for each token. Until the file
+        is finished, its parts are in a folder beside it.
     on_progress (Callable[[int], None]): Called with the number of sentences done.
     RETURNS (int): The number of sentences.
     """
@@ -47,8 +49,8 @@ def embed_file(
     parts: list[Path] = []
     n_done = 0
     for number, part in enumerate(_divide(sentences)):
-        # A name with the fingerprint of biLM and text, since the folder may hold parts
-        # of another run.
+        # The name has a fingerprint of the biLM and the text, because the folder may
+        # contain parts of a run with another biLM or text.
         key = fingerprint_data([weights, n_done, part])[:16]
         target = folder / f"{number:08}-{key}{path.suffix}"
         if not target.exists():
@@ -68,8 +70,8 @@ def embed_file(
 
 
 def check_target(path: Path) -> None:
-    """Raise ValueError if this file cannot be written. To be called first, since
-    embedding may take hours."""
+    """Raise ValueError if the path has an unknown suffix, is a folder, or needs a
+    module that is not installed. Call this first, because embedding may take hours."""
     if path.suffix not in FORMATS:
         raise ValueError(
             f"{path}: found the suffix '{path.suffix}'; expected one of "
@@ -81,7 +83,7 @@ def check_target(path: Path) -> None:
 
 
 def _divide(sentences: Iterable[list[str]]) -> Iterator[Sentences]:
-    """Divide sentences into parts."""
+    """Divide sentences into parts of at most PART sentences."""
     stream = iter(sentences)
     while True:
         part = list(islice(stream, PART))
@@ -95,7 +97,8 @@ def _writer(
 ) -> Callable[[Path], None]:
     """Return a function that writes a part to a path.
 
-    first (int): The number of its first sentence.
+    layers (list[np.ndarray]): (n_layers + 1, n_tokens, width) for each sentence.
+    first (int): The number of the part's first sentence in the whole text.
     """
     return lambda target: write(target, part, layers, first)
 

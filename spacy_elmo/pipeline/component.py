@@ -54,9 +54,10 @@ class Elmo(TrainablePipe):
     """Sets doc.tensor and doc._.elmo, and gives downstream components the layers.
 
     vocab (Vocab): The shared vocabulary.
-    model (Model[list[Doc], Layers]): The model.
+    model (Model[list[Doc], Layers]): The model, built by ElmoModel.
     name (str): The name of the component.
-    mix (list[float] | None): The share of each layer in doc.tensor; None for the mean.
+    mix (list[float] | None): The share of each layer in doc.tensor, (n_layers + 1,);
+        None for the mean of all layers.
     storage (StorageSettings | None): What to store on docs and what to cache.
     """
 
@@ -82,11 +83,11 @@ class Elmo(TrainablePipe):
         self._hand_over: HandOver | None = None
         self._losses: dict[str, float] = {}
         self._sgd: Optimizer | None = None
-        # Set by the first update, which never comes if spaCy freezes the component.
+        # True after the first `update`. spaCy never updates a frozen component.
         self._learns = False
 
     def __reduce__(self) -> Any:
-        # Leave out the batch in training, the cache and the reference to the pipeline.
+        # Do not pickle the current training batch, the cache and the pipeline.
         state: dict[str, Any] = {"cfg": self.cfg, "mix": self.mix}
         state["storage"] = self.storage
         state["listener_map"] = self.listener_map
@@ -126,7 +127,8 @@ class Elmo(TrainablePipe):
         return True
 
     def find_listeners(self, component: Any) -> None:
-        """Add the listeners in a component that name this one as their upstream."""
+        """Add the listeners in the model of another component whose upstream is this
+        component."""
         model = getattr(component, "model", None)
         if isinstance(model, Model):
             for node in model.walk():
@@ -139,9 +141,9 @@ class Elmo(TrainablePipe):
         return self._shim.sizes
 
     def resolve_settings(self) -> EncodingSettings:
-        """Return the settings with which this component segments docs at its position.
-        Where it sees no sentence boundaries, "auto" means "windows", even if a later
-        component has set boundaries since."""
+        """Return the settings with which this component segments docs at its position
+        in the pipeline. If no earlier component sets sentence boundaries, "auto" is
+        replaced by "windows", because any boundaries come from a later component."""
         settings = get_settings(self.model)
         if settings.segments == "auto" and not self.position.sees_boundaries(self):
             return replace(settings, segments="windows")
@@ -150,9 +152,13 @@ class Elmo(TrainablePipe):
     def provide_layers(
         self, docs: list[Doc], is_train: bool
     ) -> tuple[Layers, LayersBackprop]:
-        """Return the layers of docs for a listener. In training these are the layers
-        that `update` has computed. Otherwise they are those with which this component
-        set doc.tensor, computed again if they were not stored."""
+        """Return the layers of docs for a listener. In training, these are the layers
+        that `update` has computed. In prediction, these are the layers from which this
+        component has computed doc.tensor; if they are not stored, they are computed
+        again.
+
+        RETURNS: The layers, and a callback that takes their gradients.
+        """
         if is_train:
             if self._hand_over is None or not self._hand_over.has(docs):
                 self._warn_of_boundaries(docs)
@@ -165,9 +171,10 @@ class Elmo(TrainablePipe):
         return Layers(layers), no_backprop
 
     def _warn_of_boundaries(self, docs: list[Doc]) -> None:
-        """Warn if training may see other segments than prediction. A component sourced
-        from another pipeline does not know its position in this one, so it cannot know
-        whether it will see the sentence boundaries that the docs have now."""
+        """Warn if docs may be segmented differently in training and in prediction. A
+        component sourced from another pipeline does not know its position in this one.
+        So it cannot know whether docs will have sentence boundaries in prediction, as
+        they have now."""
         if get_settings(self.model).segments == "auto" and not self.position.known:
             if any(d.has_annotation("SENT_START") and not get_data(d) for d in docs):
                 warnings.warn(
@@ -179,8 +186,8 @@ class Elmo(TrainablePipe):
                 )
 
     def _uses_cache(self, docs: list[Doc]) -> bool:
-        """Return whether to use the cache in a prediction. In training too, components
-        may predict what later ones learn from."""
+        """Return whether to use the cache when layers are predicted. That also happens
+        in training, if components annotate the docs for later components."""
         in_training = self._hand_over is not None and self._hand_over.has(docs)
         wanted = ("training", "always") if in_training else ("always",)
         return self._shim.frozen and self.storage.cache_layers in wanted
@@ -188,7 +195,7 @@ class Elmo(TrainablePipe):
     # Prediction
 
     def predict(self, docs: Iterable[Doc]) -> list[DocOutput]:
-        """Compute what set_annotations takes."""
+        """Compute the vectors of docs and, if needed, their layers and surprisal."""
         outputs = self._predict(list(docs))
         if not self._shim.keep_softmax:
             return outputs
@@ -229,7 +236,7 @@ class Elmo(TrainablePipe):
             }
             doc.tensor = vectors
             for name in ("vector", "vector_norm"):
-                setattr(doc, name, None)  # spaCy caches those of an earlier tensor
+                setattr(doc, name, None)  # spaCy may have cached an older value
             set_data(doc, data)
             if self.listener_map and output.layers is not layers:
                 assert output.layers is not None
@@ -256,7 +263,8 @@ class Elmo(TrainablePipe):
             return [good for doc in docs for good in self._annotate([doc], handle)]
 
     def _convert_for_storage(self, output: DocOutput) -> tuple[Any, Any]:
-        """Return vectors and layers in the form in which a doc stores them."""
+        """Return the vectors and layers with the device and dtype in which the doc
+        stores them."""
         vectors: Any = output.vectors
         layers: Any = output.layers
         if self.storage.store_layers == "none":
@@ -270,7 +278,7 @@ class Elmo(TrainablePipe):
         return vectors, layers
 
     def _get_shares(self) -> list[float]:
-        """Return the share of each layer in the vectors."""
+        """Return the share of each layer in the vectors, (n_layers + 1,)."""
         n_layers, _ = self.sizes()
         if self.mix is None:
             return [1 / n_layers] * n_layers
@@ -309,12 +317,12 @@ class Elmo(TrainablePipe):
         """Update the biLM, unless it is frozen."""
         self._sgd = sgd
         # `spacy train` calls this after the listeners' updates, nlp.update before them.
-        # In the second case the step is made when the next update begins.
+        # With nlp.update, the biLM is updated when the next `update` begins.
         if self._hand_over is None or self._hand_over.taken:
             self._end()
 
     def _begin(self, docs: list[Doc], settings: EncodingSettings) -> None:
-        """Compute the layers of a batch, with gradients if they will be needed."""
+        """Compute the layers of a training batch, with gradients if the biLM learns."""
         self._end()
         if self._shim.frozen or not self._learns:
             cached = self._shim.frozen and self.storage.cache_layers != "none"
@@ -365,5 +373,5 @@ class Elmo(TrainablePipe):
         return get_shim(self.model)
 
 
-# At import, so that the attributes also work on docs that another process made.
+# The import installs them, so that they also work on docs from another process.
 install_extensions()

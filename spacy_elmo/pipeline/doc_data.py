@@ -1,5 +1,6 @@
 """Store ELMo data on docs, and define the extension attributes that give access to it:
-doc._.elmo, token._.elmo, token._.elmo_layers, span._.elmo and others."""
+`elmo` of docs, tokens and spans, `elmo_layers` of tokens, and `elmo_surprisal` of docs
+and tokens."""
 
 from typing import Any, TypedDict
 
@@ -8,8 +9,8 @@ from spacy.tokens import Doc, Span, Token
 from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d, Floats3d
 
-# A key in the form of spaCy's extension attributes, so that Doc.to_bytes saves the data
-# and Doc.from_docs warns when it drops them.
+# The key has the form of spaCy's extension attributes, so that Doc.to_bytes saves the
+# data and Doc.from_docs warns when it drops them.
 KEY: Any = ("._.", "elmo_data", None, None)
 
 
@@ -19,7 +20,7 @@ class ElmoData(TypedDict):
     words: The ORTH of each token, (n_tokens,).
     key, bounds, stateful: How the doc was segmented: see SegmentedDoc.
     weights: The fingerprint of the biLM.
-    mix: The share of each layer in the vectors.
+    mix: The share of each layer in the vectors, (n_layers + 1,).
     layers: (n_tokens, n_layers + 1, width), or None if not stored.
     vectors: (n_tokens, width), or None if they are computed from the layers.
     surprisal: (n_tokens, 2), or None if not computed.
@@ -63,7 +64,7 @@ class ElmoView:
     @property
     def layers(self) -> Floats3d:
         """Return the layers of all tokens, (n_tokens, n_layers + 1, width). Layer 0 has
-        the token vectors, without context. Whitespace has zeros."""
+        the token vectors, which do not depend on context. Whitespace has zeros."""
         return self.layers_of(slice(0, len(self.doc)))
 
     @property
@@ -78,7 +79,8 @@ class ElmoView:
         return self.surprisal_of(slice(0, len(self.doc)))
 
     def layers_of(self, tokens: slice) -> Floats3d:
-        """Return the layers of some tokens."""
+        """Return the layers of a slice of the tokens, (n_sliced, n_layers + 1,
+        width)."""
         layers = self._data(tokens)["layers"]
         if layers is None:
             raise ValueError(
@@ -88,7 +90,7 @@ class ElmoView:
         return layers[tokens]
 
     def vectors_of(self, tokens: slice) -> Floats2d:
-        """Return the vectors of some tokens."""
+        """Return the vectors of a slice of the tokens, (n_sliced, width)."""
         data = self._data(tokens)
         if data["vectors"] is not None:
             return data["vectors"][tokens]
@@ -98,7 +100,7 @@ class ElmoView:
         return (layers * shares[:, None]).sum(axis=1)
 
     def surprisal_of(self, tokens: slice) -> np.ndarray:
-        """Return the surprisal of some tokens."""
+        """Return the surprisal of a slice of the tokens, (n_sliced, 2)."""
         bits = self._data(tokens)["surprisal"]
         if bits is None:
             raise ValueError(
@@ -108,8 +110,8 @@ class ElmoView:
         return bits[tokens]
 
     def _data(self, tokens: slice) -> ElmoData:
-        """Return the data of the doc, after a check that the given tokens have not
-        changed. The others are not checked, so that access to one token takes constant
+        """Return the data of the doc, or raise ValueError if the given tokens have
+        changed. Only these are checked, so that access to one token takes constant
         time."""
         data = get_data(self.doc)
         if data is None:
@@ -160,7 +162,7 @@ def _get_span(span: Span) -> Floats1d:
 
 
 def install_extensions() -> None:
-    """Register the extension attributes with spaCy, unless they are registered."""
+    """Register the extension attributes that are not yet registered with spaCy."""
     attributes: dict[Any, dict[str, dict[str, Any]]] = {
         Doc: {
             "elmo": {"getter": _get_view, "setter": _set_view},

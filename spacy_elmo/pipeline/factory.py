@@ -54,15 +54,16 @@ def make_elmo(
 ) -> Elmo:
     """Make an `elmo` component.
 
-    model (Callable[..., Model[list[Doc], Layers]]): The function that builds the model,
-        from the architecture in the default config.
-    bilm (str | None): What load_bilm takes: a folder, a file or a bundled name. It is
-        loaded when the weights are first needed, and never for a saved pipeline, which
-        contains its weights. None for the bundled biLM of the pipeline's language.
+    model (Callable[..., Model[list[Doc], Layers]]): The function that builds the model:
+        what the architecture spacy-elmo.ElmoModel.v1 returns.
+    bilm (str | None): A folder, a file or the name of a bundled biLM, as for load_bilm.
+        None for the bundled biLM of the pipeline's language. The biLM is loaded when
+        its weights are first needed. A saved pipeline contains the weights, so it does
+        not load this one.
     mix (list[float] | None): The share of each layer in doc.tensor, from the token
-        vectors to the top layer; None for the mean of all layers.
-    surprisal (bool): Also set doc._.elmo_surprisal. A saved pipeline then contains the
-        softmax of the biLM.
+        vectors to the top layer, (n_layers + 1,); None for the mean of all layers.
+    surprisal (bool): Also set doc._.elmo_surprisal. This needs the softmax of the biLM,
+        which makes a saved pipeline larger.
     frozen (bool): Whether training leaves the weights of the biLM unchanged.
     segments, window, overlap, stateful, max_batch_tokens: See EncodingSettings.
     store_layers, store_dtype, cache_layers, cache_memory_mb, cache_folder: See

@@ -1,5 +1,5 @@
-"""Hand the layers of a training batch from `elmo` to its listeners, and their gradients
-back."""
+"""Pass the layers of a training batch from `elmo` to its listeners, and the gradients
+of the listeners back to `elmo`."""
 
 from typing import Any
 
@@ -15,7 +15,8 @@ class HandOver:
 
     docs (list[Doc]): The docs.
     layers (Layers): The layers of the docs.
-    backprop (LayersBackprop): Called with the sum of all listeners' gradients.
+    backprop (LayersBackprop): Called with the sum of all listeners' gradients,
+        (n_tokens, n_layers + 1, width) for each doc.
     """
 
     def __init__(

@@ -1,5 +1,5 @@
-"""Cache the layers of docs that every epoch needs: in memory up to a limit, then on
-disk."""
+"""Cache the layers of docs, so that they are not computed again in every epoch. The
+cache is in memory up to a limit, then on disk."""
 
 import os
 import tempfile
@@ -27,7 +27,12 @@ INDEX = np.dtype(
 
 
 class Place(NamedTuple):
-    """Where the layers of a doc are on disk, and a checksum of key and layers."""
+    """The place of a doc's layers on disk.
+
+    path (Path): The file.
+    offset (int): Where the layers begin in the file, in bytes.
+    checksum (int): A checksum of the key and the layers.
+    """
 
     path: Path
     offset: int
@@ -36,16 +41,16 @@ class Place(NamedTuple):
 
 
 class LayerCache:
-    """Maps keys of KEY_BYTES bytes to the layers of docs, float32 arrays of (n_tokens,
-    *shape), for one biLM.
+    """Maps keys of KEY_BYTES bytes to the layers that one biLM has computed for docs:
+    float32 arrays, (n_tokens, n_layers + 1, width).
 
     ops (Ops): The ops of the arrays.
-    shape (tuple[int, int]): The number of layers and the width.
+    shape (tuple[int, int]): The last two dimensions, (n_layers + 1, width).
     memory (int): How many bytes to keep in memory, on the device of the ops. Later
         layers are only written to disk.
-    folder (Path | None): A folder to which all layers are written at once, and in which
-        later runs find them. None for a temporary folder, which gets only the layers
-        that do not fit in memory.
+    folder (Path | None): A folder to which all layers are written immediately, so that
+        later runs find them there. None for a temporary folder, which gets only the
+        layers that do not fit in memory.
 
     Two processes may share a folder. Each writes files with names that no other process
     uses, and reads the files that existed when it started.
@@ -81,7 +86,8 @@ class LayerCache:
         return len(self._disk)
 
     def get(self, key: bytes) -> Floats3d | None:
-        """Return the layers of a key, which must not be changed, or None."""
+        """Return the layers of a key, or None if the cache does not have them. The
+        caller must not change the array."""
         layers: Any = self._memory.get(key)
         if layers is None and key in self._disk:
             array = self._load(key)
@@ -138,7 +144,7 @@ class LayerCache:
         except OSError as error:
             self._full = True
             for file in self._files:
-                with suppress(OSError):  # closing tries to write the rest again
+                with suppress(OSError):  # close() tries to write the rest again
                     file.close()
             warnings.warn(
                 f"elmo: the layer cache cannot be written ({error}); layers that are "
@@ -161,7 +167,7 @@ class LayerCache:
         return self._files[0], self._files[1]
 
     def _load_index(self, folder: Path) -> None:
-        """Find all complete entries in a folder."""
+        """Read the index files in a folder, and skip entries with incomplete layers."""
         for path in sorted(folder.glob("*.index")):
             data = path.with_suffix(".layers")
             size = os.path.getsize(data) if data.exists() else 0

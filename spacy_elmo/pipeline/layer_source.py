@@ -20,16 +20,16 @@ MAX_RECENT_TOKENS = 2 * MAX_CALL_TOKENS
 
 
 class LayerSource:
-    """Finds the layers of docs. It looks on the docs, among the recent docs and in the
-    cache, and otherwise computes them.
+    """Finds the layers of docs: among those of recent docs, on the doc itself, or in
+    the cache. Layers that are in none of these places are computed.
 
-    model (Model[list[Doc], Layers]): The model.
+    model (Model[list[Doc], Layers]): The model that computes layers.
     storage (StorageSettings): The size and the folder of the cache.
 
-    n_recent (int): How many recent docs to remember, for the components that come next,
-        where docs do not store their layers themselves. Remembered docs have at most
-        MAX_RECENT_TOKENS tokens in all.
-    n_recent_tokens (int): How many tokens the remembered docs have.
+    n_recent (int): The maximum number of recent docs whose layers are remembered.
+        Downstream components need them if docs do not store their layers. In total,
+        these docs have at most MAX_RECENT_TOKENS tokens.
+    n_recent_tokens (int): The number of tokens in the remembered docs.
     """
 
     def __init__(self, model: ElmoModelT, storage: StorageSettings) -> None:
@@ -46,6 +46,7 @@ class LayerSource:
 
         weights (str): The fingerprint of the biLM.
         key (bytes): The key of the SegmentedDoc.
+        layers (Floats3d): (n_tokens, n_layers + 1, width).
         """
         self.n_recent_tokens += len(layers) - len(self._recent.get((weights, key), ()))
         self._recent[weights, key] = layers
@@ -64,12 +65,13 @@ class LayerSource:
     def find(
         self, docs: list[Doc], settings: EncodingSettings, *, cached: bool
     ) -> list[Floats3d]:
-        """Return the layers that the component computed for docs, as far as they are
-        available and still valid, and compute the others.
+        """Return the layers of docs. Layers that are stored and still valid are used,
+        and the layers of all other docs are computed.
 
         settings (EncodingSettings): How to segment docs on which the component has not
             run.
         cached (bool): Whether to use the cache.
+        RETURNS (list[Floats3d]): (n_tokens, n_layers + 1, width) for each doc.
         """
         known = [self._recall(doc, settings) for doc in docs]
         missing = [segmented for segmented, layers in known if layers is None]
@@ -99,8 +101,8 @@ class LayerSource:
         return segment_doc(doc, settings), None
 
     def compute(self, docs: list[SegmentedDoc], *, cached: bool) -> list[Floats3d]:
-        """Compute the layers of docs. If cached, take them from the cache, and put the
-        missing ones into it."""
+        """Compute the layers of docs, (n_tokens, n_layers + 1, width) for each doc. If
+        cached, take layers from the cache, and add to it those that it did not have."""
         if not cached:
             return predict_layers(self.model, docs)
         cache = self._get_cache()

@@ -11,8 +11,9 @@ from ..layers.mix import NAME, get_mix
 def find_mixes(nlp: Language) -> Iterator[tuple[str, list[float], float]]:
     """Find all ElmoMix layers in a pipeline.
 
-    YIELDS: A name, the s_j and gamma. The name is that of the component, with "(input)"
-        or "(output)" after it in a Tok2VecWithElmo, which may have a mix at both.
+    YIELDS (tuple[str, list[float], float]): The name of the component, the weights s_j,
+        (n_layers + 1,), and the scale gamma. A Tok2VecWithElmo may have two mixes, so
+        "(input)" or "(output)" is appended to its name.
     """
     for name, pipe in nlp.components:
         model = getattr(pipe, "model", None)

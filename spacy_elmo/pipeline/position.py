@@ -1,4 +1,4 @@
-"""Find out whether a component sees sentence boundaries at its position."""
+"""Find out whether docs may have sentence boundaries when a component gets them."""
 
 import weakref
 from typing import Any
@@ -11,7 +11,7 @@ BOUNDARIES = {"token.is_sent_start", "doc.sents"}
 class PipelinePosition:
     """The position of a component in its pipeline.
 
-    expects_boundaries (bool): The answer of sees_boundaries while the pipeline is not
+    expects_boundaries (bool): What sees_boundaries returns while the pipeline is not
         known.
     """
 
@@ -29,7 +29,8 @@ class PipelinePosition:
         return self._get_nlp() is not None
 
     def sees_boundaries(self, component: Any) -> bool:
-        """Return whether a component before this one may set sentence boundaries."""
+        """Return whether any component that runs before `component` may set sentence
+        boundaries."""
         nlp = self._get_nlp()
         if nlp is None or all(pipe is not component for _, pipe in nlp.components):
             return self.expects_boundaries

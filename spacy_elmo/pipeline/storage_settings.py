@@ -1,4 +1,4 @@
-"""Settings of what the component stores on docs and what it caches."""
+"""The settings for storing layers on docs and for caching them."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -14,11 +14,11 @@ class StorageSettings:
 
     store_layers (str): Where docs keep their layers: on the "device" that computed
         them, on the "cpu", or nowhere ("none"). With "cpu" and "none", doc.tensor is on
-        the CPU too, so that docs in memory hold no GPU memory.
+        the CPU too, so that docs take no GPU memory.
     store_dtype (str): The dtype of stored layers: "float32", or "float16" for half the
         memory.
-    cache_layers (str): When to cache the layers of a frozen biLM: in "training", where
-        every epoch has the same docs, "always", or never ("none").
+    cache_layers (str): When to cache the layers of a frozen biLM: only in "training",
+        where every epoch has the same docs, "always", or never ("none").
     cache_memory_mb (int): How many megabytes the cache may hold in memory. The rest is
         written to disk.
     cache_folder (str | None): A folder that keeps the whole cache for later runs. By
