@@ -7,7 +7,7 @@ from .page import make_page
 
 
 def write_report(folder: Path, output: Path) -> Results:
-    """Write the page. The same files give the same bytes.
+    """Write the page. The same result files always give exactly the same page.
 
     folder (Path): A folder with results.
     output (Path): The HTML file to write.
@@ -29,7 +29,7 @@ def write_report(folder: Path, output: Path) -> Results:
 
 
 def load_vega() -> str:
-    """Return JavaScript that defines vegaEmbed, which draws the charts."""
+    """Return JavaScript that defines vegaEmbed, the function that draws the charts."""
     try:
         import vl_convert
     except ImportError:

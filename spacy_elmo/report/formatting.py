@@ -44,8 +44,8 @@ def layer_label(layer: Layer) -> str:
 
 
 def guess_language(text: str) -> str:
-    """Return "ko" for a text with Hangul, otherwise an empty string: letters alone do
-    not tell any other language for certain."""
+    """Return "ko" for a text with Hangul, otherwise an empty string, because no other
+    language can be recognized by its letters with certainty."""
     return "ko" if HANGUL.search(text) else ""
 
 

@@ -1,7 +1,8 @@
 """Load the result files in a folder.
 
-Every file is shown, or skipped for a reason that is reported. The only files that are
-passed over in silence are those that a comparison keeps for itself.
+Every file is either shown in the report, or mentioned as not shown: by itself, with its
+folder, or with all files of its suffix. Only the files of the single runs of a
+comparison are not mentioned, because compare.json contains their results.
 """
 
 import json
@@ -26,7 +27,7 @@ from ..results import (
     StepRow,
 )
 
-# The file that marks a folder as something other than a folder of results.
+# If a folder has one of these files, it does not contain results, but something else.
 MARKERS = {
     "meta.json": "a pipeline",
     "config.cfg": "a pipeline",
@@ -54,9 +55,9 @@ class PretrainingLog(BaseModel):
 class ResultFile(Generic[DataT]):
     """A result file.
 
-    file (str): Its path in the folder.
+    file (str): Its path, relative to the folder of which a report is made.
     name (str): Its name in headings.
-    data (DataT): What it holds.
+    data (DataT): Its contents.
     """
 
     file: str
@@ -68,9 +69,10 @@ class ResultFile(Generic[DataT]):
 class Results:
     """The results in a folder.
 
-    skipped (list[str]): A sentence for each JSON file or log that cannot be shown.
-    passed_over (list[str]): A phrase for everything else that is not shown: folders of
-        models and the like, hidden folders, links, and files that are no JSON.
+    skipped (list[str]): A sentence for each JSON file or log that cannot be shown, with
+        the reason.
+    passed_over (list[str]): Everything else that is not shown: folders of models,
+        corpora and indexes, hidden folders, links, and files that are not JSON.
     """
 
     logs: list[ResultFile[PretrainingLog]] = field(default_factory=list)
@@ -90,7 +92,7 @@ class Results:
 
 
 class ForeignFile(ValueError):
-    """Raised for a file that is no result of a command of ours."""
+    """An error for a file that is not a result of any `spacy elmo` command."""
 
 
 def load_results(folder: Path) -> Results:
@@ -107,7 +109,8 @@ def load_results(folder: Path) -> Results:
 class _Loader:
     """Goes through the folder, and collects results.
 
-    other_files (Counter[str]): How many files are neither JSON nor a log, by suffix.
+    other_files (Counter[str]): The number of files that are neither JSON nor a log, for
+        each suffix.
     """
 
     def __init__(self, root: Path) -> None:
@@ -118,8 +121,9 @@ class _Loader:
     def load_folder(self, folder: Path, *, in_model: bool) -> None:
         """Load the files of a folder, then its subfolders.
 
-        in_model (bool): Whether the folder belongs to a model or the like, whose JSON
-            files are no results. A result that a user has put there is shown.
+        in_model (bool): Whether the folder belongs to a model, a corpus or an index.
+            Then JSON files that are not results are ignored. But results that a user
+            has put there are shown.
         """
         place = self._place(folder)
         try:
@@ -140,7 +144,7 @@ class _Loader:
         for path in subfolders:
             if path.name.startswith("."):
                 self.results.passed_over.append(f"{self._place(path)} (hidden)")
-            elif path.is_symlink():  # it may lead back to here
+            elif path.is_symlink():  # it may lead to a parent folder, without end
                 self.results.passed_over.append(f"{self._place(path)} (a link)")
             else:
                 self.load_folder(path, in_model=in_model)
@@ -176,16 +180,17 @@ class _Loader:
 
 
 def _is_model_of_comparison(folder: Path) -> bool:
-    """Tell whether a folder is the trained pipeline of a run: models/NAME, where
-    runs/NAME.json is its result."""
+    """Return whether a folder is a pipeline that was trained for a comparison. It is
+    then called models/NAME, and runs/NAME.json has its scores."""
     output = folder.parent.parent
     result = output / "runs" / f"{folder.name}.json"
     return folder.parent.name == "models" and result.is_file()
 
 
 def _belongs_to_comparison(path: Path, data: Any) -> bool:
-    """Tell whether a file is the result of a single run, or the speeds of all: the
-    table of the comparison, compare.json, has the same numbers."""
+    """Return whether a file has the result of a single run of a comparison, or the
+    speeds of all runs. Such files are not shown, because compare.json has the same
+    numbers."""
     form: type[BaseModel]
     if path.parent.name == "runs":
         form = RunResult
@@ -208,7 +213,7 @@ def _parse(data: bytes) -> Any:
 
 
 def _find_kind(data: Any) -> str:
-    """Return the kind of a result, a key of KINDS."""
+    """Return the kind of a result, which is a key of KINDS."""
     if isinstance(data, dict):
         if "kind" not in data and {"forward", "backward", "mean"} <= set(data):
             return "perplexity"
@@ -219,8 +224,8 @@ def _find_kind(data: Any) -> str:
 
 
 def _load_log(path: Path) -> PretrainingLog:
-    """Load the log of a pretraining. Lines that are no rows are ignored, because a
-    training that was killed leaves half a line."""
+    """Load the log of a pretraining. Lines that are not complete rows are ignored,
+    because a training that was killed may leave half a line."""
     log = PretrainingLog(steps=[], evaluations=[])
     for line in path.read_bytes().split(b"\n"):
         try:

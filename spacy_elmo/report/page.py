@@ -27,7 +27,7 @@ STYLES = ("colors.css", "page.css", "results.css", "controls.css")
 class Section(NamedTuple):
     """A section of the page.
 
-    id (str): The id of its element.
+    id (str): The id of its HTML element.
     short (str): Its title in the navigation.
     table (Table | None): A table above the groups.
     """
@@ -40,7 +40,8 @@ class Section(NamedTuple):
     table: Table | None = None
 
 
-# The commands that make the results of each section, shown where they are missing.
+# The command that makes the results of each section. The page shows the commands of
+# those sections that have no results.
 COMMANDS = {
     "pretraining": "elmo pretrain CONFIG --output DIR/bilm",
     "perplexity": "elmo evaluate BILM TEXT --output DIR/perplexity.json",
@@ -114,14 +115,14 @@ def make_sections(results: Results) -> list[Section]:
 class Charts:
     """Collects the charts of the page.
 
-    specs (dict[str, Spec]): The charts by the ids of their elements.
+    specs (dict[str, Spec]): For the id of each chart's HTML element, the chart.
     """
 
     def __init__(self) -> None:
         self.specs: dict[str, Spec] = {}
 
     def add(self, figure: Figure) -> str:
-        """Add a chart, and return the id of its element."""
+        """Add a chart, and return the id of its HTML element."""
         id = f"chart-{len(self.specs) + 1}"
         self.specs[id] = figure.spec
         return id
@@ -169,11 +170,13 @@ def read_template(name: str) -> str:
 
 
 def to_script(data: Any) -> Markup:
-    """Write data as JSON for a script element, which no text in the data can close."""
+    """Convert data to JSON for a script element. Every "<" is escaped, so that no text
+    in the data can close the element."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c"))
 
 
 def escape_script(code: str) -> str:
-    """Escape what would close the script element, or begin a comment."""
+    """Escape everything in the code that would close its script element or begin an
+    HTML comment."""
     return code.replace("</script", "<\\/script").replace("<!--", "<\\!--")

@@ -29,7 +29,7 @@ Cell = str | MarkedText | TwoLines
 class Table(NamedTuple):
     """A table whose first column names the rows.
 
-    numeric (int): How many of the last columns hold numbers.
+    numeric (int): How many columns have numbers; these are the last ones.
     """
 
     columns: list[str]
@@ -40,7 +40,7 @@ class Table(NamedTuple):
 class Figure(NamedTuple):
     """A chart.
 
-    alt (str): A sentence that says what it shows, for readers who do not see it.
+    alt (str): A sentence that describes the chart for readers who cannot see it.
     spec (dict[str, Any]): The chart in Vega-Lite.
     table (Table): The same data as a table.
     note (str): A remark below the chart.
@@ -57,8 +57,8 @@ class Choice(NamedTuple):
     """Radio buttons that set a parameter of charts.
 
     param (str): The name of the parameter.
-    options (dict[str, str]): Labels by values.
-    chosen (str): The value at first.
+    options (dict[str, str]): For each value of the parameter, the label of its button.
+    chosen (str): The value that is chosen at first.
     """
 
     label: str
@@ -68,13 +68,13 @@ class Choice(NamedTuple):
 
 
 class Group(NamedTuple):
-    """What the page shows of one file.
+    """The part of the page that shows one result file.
 
     name (str): The heading.
     file (str): The path of the file.
-    choice (Choice | None): A choice that all figures follow.
-    tables (Mapping[str, Table]): Tables by their headings.
-    more (Any): Data of the section that only its template knows.
+    choice (Choice | None): A choice that applies to all figures.
+    tables (Mapping[str, Table]): For each heading, the table below it.
+    more (Any): Other data, which only the template of the section uses.
     """
 
     name: str

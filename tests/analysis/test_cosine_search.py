@@ -1,4 +1,4 @@
-"""Search for the nearest rows of a table."""
+"""Test the search for the nearest rows of a table."""
 
 import numpy as np
 import pytest

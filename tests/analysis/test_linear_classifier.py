@@ -1,4 +1,4 @@
-"""The linear classifier of `spacy elmo probe`."""
+"""Test the linear classifier of `spacy elmo probe`."""
 
 import numpy as np
 import pytest
@@ -8,9 +8,12 @@ from spacy_elmo.analysis import linear_classifier as linear
 
 
 def gaussians(n, rng, *, mixing=None, width=6, n_classes=3):
-    """Draw classes of the same shape, for which a linear classifier is the best.
+    """Make random vectors of several classes. All classes have the same normal
+    distribution around different centers, so the best possible classifier is linear.
 
-    RETURNS: Vectors, labels, and the predictions of the best possible classifier.
+    mixing (np.ndarray | None): A matrix to multiply the vectors with, (width, width).
+    RETURNS: Vectors, (n, width); labels, (n,); and the predictions of the best possible
+        classifier, (n,).
     """
     centers = np.random.default_rng(9).normal(0, 0.6, (n_classes, width))
     labels = rng.integers(0, n_classes, n)
@@ -24,7 +27,7 @@ def gaussians(n, rng, *, mixing=None, width=6, n_classes=3):
 @pytest.mark.slow
 def test_classifier_is_about_as_good_as_any_can_be():
     rng = np.random.default_rng(0)
-    # Columns are almost equal, and the classes differ in small directions only.
+    # Mix the columns so that they are highly correlated, which makes training hard.
     mixing = rng.normal(0, 1, (6, 6)) @ np.diag([30, 10, 3, 1, 1, 1])
     mixing = mixing @ np.linalg.qr(rng.normal(0, 1, (6, 6)))[0]
     vectors, labels, _ = gaussians(3000, rng, mixing=mixing)
@@ -60,7 +63,8 @@ def test_classifier_takes_half_precision_and_little_data():
 
 
 def test_classifier_is_trained_long_enough_on_little_data():
-    """A few steps find the direction, but a rare class needs more."""
+    """Use a rare class: a few steps find the right direction of the weights, but only
+    more steps find where the class begins."""
     vectors = np.random.default_rng(0).normal(0, 1, (300, 6)).astype(np.float32)
     labels = (vectors[:, 0] > 1.3).astype(np.int64)
     model = linear.fit(vectors, labels, 2)

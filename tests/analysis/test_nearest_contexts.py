@@ -1,4 +1,5 @@
-"""The nearest tokens and words of a query, compared with a simple implementation."""
+"""Test the search for the nearest tokens and words of a query. Results are compared
+with those of a simple implementation."""
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ NAMES = ["0", "1", "2", "mix"]
 
 
 def simple_neighbors(bilm, sentences, query, layer, top):
-    """Compare with all tokens, without an index."""
+    """Find neighbours without an index, by comparing the query with all tokens."""
     vectors = bilm.embed([query.words])[0][:, query.position]
     target = vectors.mean(0) if layer == "mix" else vectors[layer]
     found = {}
@@ -41,7 +42,7 @@ def test_neighbors_agree_with_the_simple_way(bilm, tmp_path):
             np.testing.assert_allclose(similar, [c for _, c in expected], atol=1e-3)
             for item in found["neighbors"]:
                 assert item["sentence"].split(" ")[item["position"]] == item["word"]
-            if found["layer"] != 0:  # where all occurrences of a word are equally near
+            if found["layer"] != 0:  # there, occurrences of a word are equally near
                 names = [(n["sentence"], n["position"]) for n in found["neighbors"]]
                 assert names == [name for name, _ in expected]
 
@@ -85,7 +86,7 @@ def test_words_without_context_by_static_vectors(bilm, tmp_path):
     vocab = spacy.load(folder).vocab
     queries = [Query(["the", "cat"], 1), Query(["new"], 0)]
     first, second = find_neighbors(bilm, index, queries, layers=["2"], static=vocab)
-    # Words of the text that have a vector, without the query itself.
+    # All words of the text that have a vector are found, except for the query itself.
     assert [item["word"] for item in first["static"]] == ["kitten", "dog", "car"]
     similar = [item["cosine"] for item in first["static"]]
     np.testing.assert_allclose(similar, [3 / 10**0.5, 0.5**0.5, 0], atol=1e-6)

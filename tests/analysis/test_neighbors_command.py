@@ -1,4 +1,4 @@
-"""`spacy elmo neighbors`: its options, what it writes, and what it refuses."""
+"""Test the options and the output of `spacy elmo neighbors`, and what it refuses."""
 
 import sys
 from functools import partial
@@ -37,7 +37,7 @@ def test_command(source, path, tmp_path):
     words = best["sentence"].split(" ")
     words[best["position"]] = f"[{best['word']}]"
     assert f"{best['cosine']:.3f} {' '.join(words)}" in text(done)
-    # Again with the same index, then with a changed text.
+    # The second call uses the same index, and the third one a changed text.
     done = call("neighbors", *args, "--output", tmp_path / "again.json")
     assert done.exit_code == 0 and "Indexed" not in done.output
     assert read_json(tmp_path / "again.json") == data
@@ -97,7 +97,7 @@ def test_command_searches_approximately(source, path, tmp_path):
         assert done.exit_code == 0, done.output
         results.append(read_json(out))
     assert (tmp_path / "index" / "layer-2.usearch").exists()
-    assert results[0] == results[1]  # on so little text
+    assert results[0] == results[1]  # nothing is missed in so little text
 
 
 def test_bad_files_and_options_are_refused(source, path, tmp_path, monkeypatch):

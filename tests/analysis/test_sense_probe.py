@@ -1,4 +1,4 @@
-"""`spacy elmo probe`: how well each layer predicts senses."""
+"""Test how `spacy elmo probe` measures how well each layer predicts senses."""
 
 from collections import Counter, defaultdict
 from functools import partial
@@ -80,8 +80,8 @@ def test_sentences_and_keys(tmp_path):
 def reference(bilm, train, dev, layer):
     """Predict senses in a simple way, from lists of all vectors.
 
-    RETURNS: How many predictions are correct by the most frequent sense, how many by
-        the nearest sense, and how many instances have a new lemma.
+    RETURNS: How many most frequent senses are correct, how many nearest senses are
+        correct, and how many instances have a lemma that is not in the training data.
     """
 
     def read(path):
@@ -125,20 +125,20 @@ def test_accuracies_agree_with_the_simple_way(bilm, tmp_path, monkeypatch, batch
     found = probe_senses(bilm, read_wsd(train), read_wsd(dev), *keys)
     assert found["train"] == len(keys[0]) and found["dev"] == len(keys[1])
     accuracies = set()
-    for row in found["rows"][2:]:  # layer 0 has ties
+    for row in found["rows"][2:]:  # not layer 0, where senses are equally near
         frequent, near, new = reference(bilm, train, dev, row["layer"])
         assert row["accuracy"] == near / found["dev"]
         accuracies.add(row["accuracy"])
     assert found["rows"][0]["accuracy"] == frequent / found["dev"]
     assert found["unseen"] == new > 0
-    assert len(accuracies) > 1  # so that the comparison means something
+    assert len(accuracies) > 1  # otherwise the comparison would show little
     names = [row["name"] for row in found["rows"]]
     assert names[:2] == ["most frequent sense", "layer 0 (without context)"]
     assert names[2:] == ["layer 1", "layer 2", "mix"]
 
 
 def hold_out(path, parts):
-    """Split a file as the command does if there is no DEV."""
+    """Split a file into two in the same way as the command does without DEV."""
     for target, held_out in zip(parts, (False, True)):
         tree = ElementTree.parse(path)
         for number, document in enumerate(tree.getroot().findall("text")):
@@ -196,7 +196,8 @@ def one_sentence(form, name, pos="NOUN", lemma="bank"):
 def small(bilm, train, dev, **options):
     """Probe sentences with one instance each.
 
-    train, dev (dict): For each id, the senses, the form and maybe pos and lemma.
+    train, dev (dict): For each id, a tuple of the senses, the form and, optionally, the
+        part of speech and the lemma.
     """
     from spacy_elmo.analysis.wsd_files import Instance, SenseSentence
 
@@ -216,7 +217,7 @@ def small(bilm, train, dev, **options):
 
 def test_layer_0_falls_back_on_the_most_frequent_sense(bilm):
     train, dev = {}, {}
-    for count in range(2, 40):  # sums that are rounded in many ways
+    for count in range(2, 40):  # so that sums are rounded in different ways
         word = f"bank{count}"
         for number in range(count):
             sense = "rare" if number == 0 else "usual"

@@ -1,4 +1,4 @@
-"""`spacy elmo senses`: whether occurrences of a word lie together by sense."""
+"""Test how `spacy elmo senses` measures and maps the occurrences of words."""
 
 import json
 
@@ -67,7 +67,8 @@ def test_ties_count_by_share_in_any_order():
     senses = ["a", "a", "a", "b", "b", "c"]
     same = np.linspace(1, 2, 6)[:, None] * np.array([[0.3, 0.7, -0.9]])
     same = same.astype(np.float32)  # directions are the same, up to rounding
-    # Of the 5 others, 2, 1 or none have the same sense.
+    # Of the 5 other occurrences, 2 (for a), 1 (for b) or none (for c) have the same
+    # sense.
     expected = (3 * 2 + 2 * 1 + 0) / 5 / 6
     for order in ([0, 1, 2, 3, 4, 5], [5, 3, 0, 1, 4, 2]):
         found = neighbor_accuracy(same, [senses[k] for k in order])
@@ -155,7 +156,7 @@ def test_context_vectors_are_those_of_the_tokens_beside_the_word(bilm):
     layers = bilm.embed([texts[0].split()])[0]
     np.testing.assert_allclose(found[0, :, :half], layers[1:, 2, :half], atol=1e-5)
     np.testing.assert_allclose(found[0, :, half:], layers[1:, 4, half:], atol=1e-5)
-    np.testing.assert_allclose(found[1], found[0], atol=1e-5)  # whatever the word
+    np.testing.assert_allclose(found[1], found[0], atol=1e-5)  # for any word
     assert not found[2, :, :half].any() and not found[3, :, half:].any()
     np.testing.assert_allclose(found[2, :, half:], found[0, :, half:], atol=1e-5)
 
@@ -203,7 +204,7 @@ def test_each_word_is_mapped_separately(bilm):
         accuracies = [word["layers"][number]["accuracy"] for word in found["words"]]
         assert mean["accuracy"] == np.mean(accuracies)
         assert mean["majority"] == 0.625 and mean["layer"] == layer_name(number)
-    # In layer 0 all three others are equally near.
+    # In layer 0, the three other occurrences of "bat" are all equally near.
     assert bat["layers"][0]["accuracy"] == pytest.approx((3 * 2 / 3 + 0) / 4)
 
 

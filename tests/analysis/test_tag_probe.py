@@ -1,4 +1,4 @@
-"""`spacy elmo probe`: how well each layer predicts tags."""
+"""Test how `spacy elmo probe` measures how well each layer predicts tags."""
 
 from functools import partial
 
@@ -27,7 +27,10 @@ refusal = partial(refused, "probe")
 
 
 def tagged(sentences, tag):
-    """Tag sentences with a function of a sentence and a position in it."""
+    """Tag each word of sentences.
+
+    tag (Callable): Returns the tag of a word, given its sentence and its position.
+    """
     return [
         TaggedSentence(
             words, {"pos": [tag(words, place) for place in range(len(words))]}
@@ -53,8 +56,8 @@ def test_vectors_are_those_of_the_bilm(bilm, tmp_path, monkeypatch, batch):
 
 
 def test_only_layers_with_context_know_the_next_word(quick):
-    """Words are tagged by the first letter of the next one, or by their own, but not
-    the first word of a sentence."""
+    """Tag words in two ways: by the first letter of the next word, or by their own
+    first letter. In the second case, the first word of a sentence has no tag."""
 
     def by_next(words, place):
         return words[place + 1][0] if place + 1 < len(words) else "-"
@@ -86,15 +89,15 @@ def test_most_frequent_tag_and_its_counts(quick):
     ]
     [result] = probe_tags(make_bilm(), train, dev)
     assert result["train"] == 6 and result["dev"] == 4
-    assert rows_of(result)["most frequent tag"] == 1  # "c" and "new" by the majority
+    assert rows_of(result)["most frequent tag"] == 1  # "c" and "new" get the majority
     dev = [TaggedSentence(["a", "b", "d"], {"pos": ["other"] * 3})]
     [result] = probe_tags(make_bilm(), train, dev)
     assert set(rows_of(result).values()) == {0}  # TRAIN has no such tag
 
 
 def test_static_vectors_without_context(tmp_path, quick):
-    """With a direction for each word, a linear classifier finds the most frequent tag
-    of each."""
+    """Give each word a vector in a separate direction, so that a linear classifier can
+    learn the most frequent tag of each word."""
     rng = np.random.default_rng(0)
     sentences = random_sentences(150, n_words=6)
     favourite = {

@@ -1,4 +1,4 @@
-"""Sentences with tags from CoNLL-U and .spacy files."""
+"""Test reading sentences with tags from CoNLL-U and .spacy files."""
 
 import pytest
 import spacy

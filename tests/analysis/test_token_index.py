@@ -1,4 +1,4 @@
-"""The index of a text: what it holds, and when it is built again."""
+"""Test what the index of a text contains, and when it is built again."""
 
 import shutil
 
@@ -92,7 +92,7 @@ def test_killed_build_is_not_taken_for_an_index(bilm, tmp_path):
     sentences = random_sentences(5)
     index = make_index(bilm, tmp_path, sentences)
     key = index_key(bilm, str(tmp_path / "text.txt"), TOKENIZED)
-    # As after a process that was killed while it wrote.
+    # Leave the folder as a process would that was killed while it wrote the index.
     (tmp_path / "index").rename(tmp_path / "index.part")
     (tmp_path / "index.part" / "index.json").unlink()
     (tmp_path / "index.part" / "leftover").write_text("")

@@ -123,7 +123,7 @@ def test_info_prints_the_mix_of_each_component(tmp_path):
     done = call("info", tmp_path / "pipeline")
     assert done.exit_code == 0, done.output
     assert re.search(r"tagger +0\.212 0\.212 0\.576 +0\.500", done.output)
-    assert "2 + 1" in done.output  # layers of the biLM
+    assert "2 + 1" in done.output  # the layers of the biLM
     spacy.blank("en").to_disk(tmp_path / "bare")
     done = call("info", tmp_path / "bare")
     assert done.exit_code == 1

@@ -1,4 +1,4 @@
-"""`spacy elmo embed`: the progress it shows."""
+"""Test the progress that `spacy elmo embed` shows."""
 
 from importlib import import_module
 

@@ -5,9 +5,10 @@ from helpers.gold import load, write_files
 
 @pytest.fixture
 def prepare(tmp_path):
-    """A function that writes files to a folder and calls `spacy elmo prepare` with it.
+    """Return a function that writes files to a folder, and calls `spacy elmo prepare`
+    with this folder.
 
-    It returns the docs of each split, and the text that the command printed.
+    The function returns the docs of each split, and the text that the command printed.
     """
 
     def run(files, *options):

@@ -1,4 +1,4 @@
-"""Files with one word and its entity tag per line."""
+"""Test reading files with one word and its entity tag per line."""
 
 
 def test_words_tags_and_entities(prepare):

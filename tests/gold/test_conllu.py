@@ -1,4 +1,4 @@
-"""CoNLL-U files: what becomes of trees, entities, spaces and line ends."""
+"""Test how trees, entities, spaces and line ends are read from CoNLL-U files."""
 
 import pytest
 from helpers.gold import TREE, TREES
@@ -21,7 +21,7 @@ def test_docs_have_what_the_treebank_says(prepare):
     assert first.root.dep_ == "ROOT" and first[4].dep_ == "obj"
     assert [(ent.text, ent.label_) for ent in doc.ents] == [("Ann Lee", "PERSON")]
     assert doc.has_annotation("ENT_IOB", require_complete=True)
-    # "du" is not spelled "de le", so it stays one token, as in a tokenized text.
+    # "du" is not "de" and "le" written together, so it stays one token.
     assert [token.text for token in second] == "A hearing began du jour .".split()
     assert [token.head.text for token in second][3:5] == ["jour", "hearing"]
     assert second[3].lemma_ == "de le" and str(second[3].morph) == "Definite=Def"
@@ -61,7 +61,7 @@ def test_korean_treebank_needs_no_mecab(prepare):
         "ko",
     )
     assert docs["train"][0].text == "눈이 온다. "
-    assert "cannot be used" not in output  # no tokenizer is needed
+    assert "cannot be used" not in output  # CoNLL-U needs no tokenizer
 
 
 def test_spans_survive_the_joining_of_sentences(prepare):

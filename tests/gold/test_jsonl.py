@@ -1,4 +1,5 @@
-"""JSONL files: texts with entities as character offsets, or with categories."""
+"""Test reading JSONL files: texts with entities as character offsets, or with
+categories."""
 
 import sys
 from types import ModuleType

@@ -1,4 +1,4 @@
-"""`spacy elmo prepare`: what it writes, and what it refuses."""
+"""Test which files `spacy elmo prepare` writes, and which data it refuses."""
 
 import pytest
 import spacy
@@ -102,7 +102,7 @@ def test_bad_data_is_refused_with_one_sentence(tmp_path, files, expected):
     source, output = write_files(tmp_path / "source", files), tmp_path / "output"
     said = refused("prepare", source, output)
     assert not output.exists()
-    # The terminal breaks lines within paths too.
+    # Compare without spaces, because the terminal also breaks lines within paths.
     assert expected.replace(" ", "") in said.replace(" ", "")
 
 

@@ -1,4 +1,4 @@
-"""Which files are for training, development and test."""
+"""Test which files are used for training, for development and for testing."""
 
 import pytest
 from helpers.command import call, text

@@ -1,4 +1,4 @@
-"""project.yml: what its commands write, and when they are skipped or run again."""
+"""Test what the commands of project.yml write, and when they are skipped."""
 
 import os
 import shlex
@@ -142,21 +142,22 @@ def test_pretraining_runs_again_for_a_changed_text(project):
 
 @pytest.mark.slow
 def test_an_interrupted_pretraining_is_resumed(project):
-    # A biLM of other sizes than these would not fit the checkpoint.
+    # If resuming ignored lstm_dim, the biLM would not fit the checkpoint.
     given = {"raw_text": "assets/text/en.txt", "lang": "xx", "lstm_dim": 6}
     for command in ("list-text", "pretrain-bilm"):
         assert run(project, command, **given) == [command]
     output = project / "training" / "xx" / "bilm"
     before = load_log(output / "log.jsonl")
-    config = project / "tiny.cfg"  # as if it had been stopped after 12 of 16 steps
+    config = project / "tiny.cfg"  # make it look stopped after 12 of 16 steps
     config.write_text(CONFIG.replace("max_steps = 12", "max_steps = 16"))
     resumed = ["resume-pretraining"]
     assert run(project, "resume-pretraining", **given) == resumed
     log = load_log(output / "log.jsonl")
-    assert log[: len(before)] == before  # with its seconds: not the same steps again
+    assert log[: len(before)] == before  # even seconds: no step was repeated
     assert [e["step"] for e in log if e["type"] == "evaluation"] == [4, 8, 12, 16]
     assert load_bilm(output / "model-last").config.training["steps"] == 16
-    # It is never skipped, because its files do not show whether it is complete.
+    # This command is never skipped, because its files do not show whether training is
+    # complete.
     assert run(project, "resume-pretraining", **given) == resumed
 
 
@@ -178,7 +179,7 @@ def test_a_published_bilm_is_converted(project):
 
 @pytest.mark.slow
 def test_comparison_with_less_data(project):
-    """Two of the project's shares are less than all data."""
+    """Use the default shares of the project. Two of them are less than all data."""
     save_bilm(project / "mine")
     shares = PROJECT["vars"]["shares"]
     done = run(project, "compare", bilm="mine", shares=shares)
@@ -237,7 +238,7 @@ def test_treebanks_are_downloaded_by_git(project, tmp_path_factory):
     git = ["git", "-C", str(bank), "-c", "user.name=a", "-c", "user.email=a@b"]
     for args in (["init", "-b", "master"], ["add", "."], ["commit", "-m", "a"]):
         subprocess.run([*git, *args], check=True, capture_output=True)
-    env = {  # GitHub is replaced by a folder, and there is no network
+    env = {  # git reads from a folder instead of GitHub, without a network
         "GIT_CONFIG_COUNT": "1",
         "GIT_CONFIG_KEY_0": f"url.{remote.as_posix()}/.insteadOf",
         "GIT_CONFIG_VALUE_0": "https://github.com/UniversalDependencies/",
@@ -260,7 +261,7 @@ def test_commands_can_run_everywhere():
     for command in loaded["commands"]:
         for line in command["script"]:
             assert line.startswith("python -m ")
-            # As weasel does on Windows, and as it does elsewhere.
+            # Weasel splits with posix=False on Windows, and with posix=True elsewhere.
             parts = shlex.split(line, posix=False)
             assert parts == shlex.split(line, posix=True) == line.split()
             command_of_ours = line.split()[3:5]

@@ -1,4 +1,4 @@
-"""The modules of spacy_elmo.project, which project.yml calls."""
+"""Test the modules of spacy_elmo.project, which project.yml calls."""
 
 import shutil
 import subprocess
@@ -52,7 +52,7 @@ def test_fingerprint_of_a_bundled_or_installed_model(tmp_path):
         fingerprint(tmp_path, name) for name in ("en_elmo_sm", "ko_elmo_sm", "null")
     )
     assert len({english, korean, none}) == 3
-    assert str(tmp_path.anchor) not in english.decode()  # the same anywhere
+    assert str(tmp_path.anchor) not in english.decode()  # no absolute paths
     # Only the version of a package counts, because Python adds files to its folder.
     assert srsly.json_loads(fingerprint(tmp_path, "spacy"))["fingerprints"] == [
         spacy.__version__

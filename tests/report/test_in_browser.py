@@ -1,4 +1,4 @@
-"""The page in a real browser, where there is one."""
+"""Test the page in a real browser, if one is installed."""
 
 import json
 import re
@@ -15,7 +15,7 @@ N_CHARTS = 4 + 2 + 2 + 3 + 2 + 2  # log, probe, scores, mixes, words of two lang
 ENGLISH, KOREAN = (f"#senses article:nth-of-type({number})" for number in (1, 2))
 WIDTH = "() => document.documentElement.scrollWidth"
 
-# Charts that are wider than their place, or have a text outside of the drawing.
+# Find charts that are wider than their container, or have a text outside the drawing.
 OUTSIDE = """() => [...document.querySelectorAll(".chart")].filter((chart) => {
   const place = chart.getBoundingClientRect();
   const drawing = chart.querySelector("svg").getBoundingClientRect();
@@ -26,7 +26,7 @@ OUTSIDE = """() => [...document.querySelectorAll(".chart")].filter((chart) => {
       box.top < drawing.top - 1 || box.bottom > drawing.bottom + 1);
   });
 }).map((chart) => chart.ariaLabel)"""
-# Pairs of texts in a chart that overlap.
+# Find pairs of texts in a chart that overlap.
 OVERLAPS = """() => [...document.querySelectorAll(".chart")].flatMap((chart) => {
   const texts = [...chart.querySelectorAll("text")].filter((text) =>
     text.textContent && getComputedStyle(text).opacity !== "0");
@@ -58,7 +58,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def wide(browser, report):
-    """The page on a wide screen; tests may change its choices."""
+    """Open the page on a wide screen. Tests may change the choices of the reader."""
     with Visit(browser, report) as visit:
         yield visit
 
@@ -76,7 +76,7 @@ def test_page_is_drawn_without_a_network(browser, report, width):
             assert visit.run(OUTSIDE) == []
             assert visit.run(OVERLAPS) == []
             assert visit.run(WIDTH) == width
-        # The same with all details open.
+        # The page must also fit when all <details> elements are open.
         visit.run("() => document.querySelectorAll('details').forEach(e => e.open = 1)")
         assert visit.run(WIDTH) == width
         assert visit.said == []
@@ -92,7 +92,7 @@ def test_charts_follow_a_change_of_the_colour_scheme(wide):
     dark = set(wide.run(fills))
     wide.page.emulate_media(color_scheme="light")
     assert len(light) > 5 and len(dark) > 5
-    assert light & dark <= {"rgba(0, 0, 0, 0)", "rgb(0, 0, 0)"}  # of invisible parts
+    assert light & dark <= {"rgba(0, 0, 0, 0)", "rgb(0, 0, 0)"}  # only invisible parts
 
 
 def points(visit, language):
@@ -244,7 +244,7 @@ def test_colours_have_the_contrast_that_wcag_asks_for():
         assert contrast(colors["ink"], colors["mark"]) >= 4.5
         for number in range(1, 9):
             assert contrast(colors[f"series-{number}"], colors["card"]) >= 3, number
-        for number in range(1, 5):  # bars with numbers in them
+        for number in range(1, 5):  # colours of bars that have numbers in them
             text = contrast(colors[f"series-{number}"], colors["on-series"])
             assert text >= 4.5, number
         assert contrast(colors["other"], colors["card"]) >= 3

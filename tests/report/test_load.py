@@ -1,4 +1,4 @@
-"""Which files of a folder are shown, and which are skipped."""
+"""Test which files of a folder are shown, and which are skipped."""
 
 import pytest
 from helpers import report_samples as samples
@@ -84,7 +84,7 @@ def test_json_of_models_and_corpora_is_no_result(tmp_path):
         "index (an index)",
         "pipeline (a pipeline)",
     ]
-    # A user may keep results there.
+    # Results that a user has put into such a folder are shown.
     WRITERS["probe"](tmp_path / "bilm" / "model-best" / "deeper")
     broken = tmp_path / "pipeline" / "wrong.json"
     broken.write_text(BROKEN["wrong.json"])

@@ -1,4 +1,4 @@
-"""The page as a whole: it stands alone, escapes texts, and describes its charts."""
+"""Test the whole page: it needs no other files, escapes texts, and describes charts."""
 
 import re
 import shutil
@@ -60,7 +60,7 @@ def test_sections_without_results_name_their_command(kind, tmp_path):
     WRITERS[kind](tmp_path)
     root = make_report(tmp_path)
     shown = [each.attrs["id"] for each in root.find("section") if "id" in each.attrs]
-    # The log of a pretraining has perplexities too.
+    # The log of a pretraining also has perplexities, so it fills two sections.
     expected = {kind, "perplexity"} if kind == "pretraining" else {kind}
     assert set(shown) == expected
     (commands,) = root.find("dl", **{"class": "commands"})
@@ -122,7 +122,7 @@ def test_folder_without_results_exits_with_a_sentence(tmp_path):
 
 
 def test_missing_library_is_named(tmp_path, monkeypatch):
-    monkeypatch.undo()  # the real load_vega
+    monkeypatch.undo()  # restores the real load_vega
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     WRITERS["probe"](tmp_path)
     done = run_report(tmp_path)

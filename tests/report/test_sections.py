@@ -1,4 +1,4 @@
-"""The tables and charts of the sections show the numbers of the files."""
+"""Test that the tables and charts of the sections show the numbers of the files."""
 
 import json
 import re
@@ -114,7 +114,7 @@ def test_perplexities_are_those_of_the_text_and_of_the_best_evaluation(tmp_path)
 def test_neighbours_are_marked_where_they_are(tmp_path):
     data = samples.neighbors()
     near = data["queries"][0]["layers"][0]["neighbors"][0]
-    # The word occurs twice, and a no-break space separates no tokens.
+    # "play" occurs twice, and a no-break space does not separate tokens.
     near.update(sentence="a play\u00a0b c play d", word="play", position=3)
     samples.write(tmp_path / "n.json", data)
     found = find_section(make_report(tmp_path), "neighbors").find("table")[0].find("th")

@@ -1,7 +1,7 @@
-"""What all charts have in common.
+"""Constants and functions that all charts use.
 
-Colours are variables of the page's style sheet, so that charts follow its light and
-dark mode without being drawn again.
+Colours are variables of the page's style sheet. So charts follow the light or dark mode
+of the page without being drawn again.
 """
 
 import json
@@ -29,11 +29,11 @@ CHANNELS: dict[str, Sequence[Any]] = {
     "shape": SHAPES,
     "strokeDash": DASHES,
 }
-MAX_LETTERS = 24  # in a line of a name, so that it fits on a phone
+MAX_LETTERS = 24  # per line of a name, so that it fits on a phone
 INK, SOFT, GRID = "var(--ink)", "var(--soft)", "var(--line)"
 
 CONFIG: Spec = {
-    "aria": False,  # the page describes each chart, with its data in a table
+    "aria": False,  # the page itself has a description and a table for each chart
     "background": None,
     "font": FONT,
     "padding": 2,
@@ -79,8 +79,11 @@ POINT: Spec = {
 
 
 def make_chart(layers: list[Spec], rows: Rows, height: Any, **more: Any) -> Spec:
-    """Make a chart as wide as there is room, whose layers share the same data.
+    """Make a chart that is as wide as its container.
 
+    layers (list[Spec]): The parts of the chart, which are drawn over each other.
+    rows (Rows): The data, which all layers share.
+    height (Any): The height in pixels.
     more (Any): Other properties of the chart.
     """
     return {
@@ -99,9 +102,11 @@ def make_param(choice: Choice) -> Spec:
 
 
 def round_finite(value: float | None, digits: int = 6) -> float | None:
-    """Round a number to as many digits as a chart can show.
+    """Round a number, because a chart cannot show more digits.
 
-    RETURNS (float | None): None instead of NaN and infinity, which JSON cannot hold.
+    digits (int): The number of significant digits.
+    RETURNS (float | None): The number, or None for NaN and infinity, which do not exist
+        in JSON.
     """
     if value is None or not math.isfinite(value):
         return None
@@ -109,21 +114,22 @@ def round_finite(value: float | None, digits: int = 6) -> float | None:
 
 
 def encode_series(names: Sequence[str], *, points: bool) -> dict[str, Spec]:
-    """Encode series as colours, shapes and dashes, because not everybody can tell
-    colours apart.
+    """Give each series a colour, a shape and a dash pattern, because not everybody can
+    distinguish colours.
 
     names (Sequence[str]): The names of the series.
-    points (bool): Whether the legend shows shapes; otherwise it shows dashes.
+    points (bool): Whether the legend shows shapes; otherwise it shows dashed lines.
     RETURNS (dict[str, Spec]): The channels "color", "shape" and "strokeDash".
     """
-    # The width of the container: the chart's own changes while its legend is laid out.
+    # Use the width of the container, because the width of the chart changes while its
+    # legend is laid out. "0 * width" has it computed again whenever the width changes.
     room = "containerSize()[0] + 0 * width - 36"
     texts = {name: break_lines(name) for name in names}
     longest = max(_text_width(line) for lines in texts.values() for line in lines)
     legend = {
         "columns": {"expr": f"max(1, floor(({room}) / {longest + 40}))"},
         "labelExpr": f"({json.dumps(texts)})[datum.label]",
-        # Shapes have no stroke: it would be dashed.
+        # Shapes get no stroke, because it would be dashed.
         "symbolStrokeWidth": 0 if points else 2,
     }
     encoding: dict[str, Spec] = {}
@@ -139,7 +145,8 @@ def encode_series(names: Sequence[str], *, points: bool) -> dict[str, Spec]:
 
 
 def break_lines(name: str) -> list[str]:
-    """Break a name into as few lines as fit on a phone, of about the same length."""
+    """Break a name into as few lines as possible that fit on a phone. The lines have
+    about the same length."""
     is_wide = _text_width(name) > 10 * len(name)
     limit = MAX_LETTERS // 2 if is_wide else MAX_LETTERS
     fewest = wrap(name, limit) or [""]

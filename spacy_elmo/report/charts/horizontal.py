@@ -26,8 +26,8 @@ LINE = 17  # height of a line of text
 def bar_chart(rows: Rows) -> Spec:
     """Draw shares between 0 and 1 as bars.
 
-    rows (Rows): Data with the keys row (an index), label, value, right (the value as
-        text), best (whether it is the best), color.
+    rows (Rows): One dict for each bar, with the keys row (an index), label, value,
+        right (the value as text), best (whether it is the best), color.
     """
     x = {"field": "value", "scale": {"domain": [0, 1]}, **_quantity()}
     bar = {"type": "bar", "cornerRadius": 3, "height": {"band": 1}}
@@ -54,9 +54,10 @@ def bar_chart(rows: Rows) -> Spec:
 def score_chart(rows: Rows, seeds: Rows, names: Sequence[str], metric: Choice) -> Spec:
     """Draw mean scores with their spread, and the score of each seed.
 
-    rows (Rows): Data with the keys metric, row, series, label, mean, low, high, right
+    rows (Rows): One dict for each metric and variant, with the keys metric, row (an
+        index), series, label, mean, low and high (mean ± standard deviation), right
         (the score as text).
-    seeds (Rows): Data with the keys metric, row, series, value.
+    seeds (Rows): One dict for each seed, with the keys metric, row, series, value.
     names (Sequence[str]): The names of the series.
     metric (Choice): The reader's choice of a score.
     """
@@ -109,11 +110,11 @@ def score_chart(rows: Rows, seeds: Rows, names: Sequence[str], metric: Choice) -
 
 
 def stacked_chart(rows: Rows, names: Sequence[str]) -> Spec:
-    """Draw shares that sum to one, side by side in a bar.
+    """Draw bars whose parts are shares that sum to 1.
 
-    rows (Rows): Data with the keys row, label, right, series, value, text (the value as
-        text), start, end (of the part in the bar), rest (whether it is not the first
-        part of its bar).
+    rows (Rows): One dict for each part of a bar, with the keys row (an index), label,
+        right (a text about the bar), series, value, text (the value as text), start and
+        end (of the part in the bar), rest (whether it is not the first part).
     names (Sequence[str]): The names of the series.
     """
     color = {
@@ -163,16 +164,17 @@ def stacked_chart(rows: Rows, names: Sequence[str]) -> Spec:
 def _make_rows(
     layers: list[Spec], rows: Rows, bold: str = "false", **more: Any
 ) -> Spec:
-    """Make a chart that has the name of each row at the left, and a text at the right.
+    """Make a chart that has two texts above each row: its name on the left, and the
+    text "right" on the right.
 
-    bold (str): A Vega expression: whether the texts of a row are bold.
+    bold (str): A Vega expression that is true if the texts of a row are bold.
     more (Any): Other properties of the chart.
     """
     for row in rows:
         row["lines"] = break_lines(row["label"])
     weight = {"expr": f"{bold} ? 'bold' : 'normal'"}
     y = {**_row(rows), "bandPosition": 0}
-    # The parts of a bar share its name, which is drawn once.
+    # All parts of a bar have its name. Draw it only for the first part.
     once = [{"filter": "!datum.rest"}]
 
     def make_text(x: Any, field: str, align: str) -> Spec:
@@ -194,7 +196,7 @@ def _make_rows(
 
 
 def _gap(rows: Rows) -> int:
-    """Return the height between one bar and the next."""
+    """Return how many pixels are between two bars. The name is drawn there."""
     n_lines = max(len(break_lines(row["label"])) for row in rows)
     return LINE * n_lines + 12
 

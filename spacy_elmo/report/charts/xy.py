@@ -1,4 +1,4 @@
-"""Charts with two axes: curves, scores by amount of data, maps of points."""
+"""Charts with two axes: curves, scores by amount of data, and maps of points."""
 
 import json
 import math
@@ -31,10 +31,11 @@ def curve_chart(
 ) -> Spec:
     """Draw curves over an x-axis that the reader chooses.
 
-    rows (Rows): Data with a number for each name and for each option of the choice.
+    rows (Rows): One dict for each position on the x-axis. Its keys are the names of the
+        curves, with their y-values, and the options of `along`, with their x-values.
     names (Sequence[str]): The names of the curves.
     along (Choice): The reader's choice of the x-axis.
-    format (str): The format of the numbers at the y-axis, as D3 writes it.
+    format (str): The format of the numbers on the y-axis, in the syntax of D3.
     log (bool): Whether the y-axis is logarithmic.
     zero (bool): Whether the y-axis begins at zero.
     """
@@ -75,7 +76,8 @@ def curve_chart(
 def _curve_layers(names: Sequence[str], y: Spec, *, points: bool) -> list[Spec]:
     """Draw the curves.
 
-    points (bool): Whether to draw points on them.
+    y (Spec): The encoding of the y-axis.
+    points (bool): Whether to draw points on the curves.
     """
     look = encode_series(names, points=points)
     fold = [{"fold": list(names), "as": ["series", "value"]}]
@@ -99,15 +101,19 @@ def _curve_layers(names: Sequence[str], y: Spec, *, points: bool) -> list[Spec]:
 
 
 def round_numbers(low: float, high: float) -> list[float]:
-    """List the numbers 1, 2 and 5 times powers of ten between two positive numbers."""
+    """List all numbers between two positive numbers that are 1, 2 or 5 times a power of
+    ten."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     numbers = [digit * 10.0**power for power in powers for digit in (1, 2, 5)]
     return [number for number in numbers if low <= number <= high]
 
 
 def _tooltip_bands(rows: Rows, names: Sequence[str], along: Choice) -> Spec:
-    """Divide the chart into vertical bands that become visible when pointed at. Each
-    has a tooltip for all curves: a band is easier to hit with a finger than a point."""
+    """Divide the chart into vertical bands that become visible when pointed at.
+
+    Each band has a tooltip with the values of all curves. A band is easier to hit with
+    a finger than a point.
+    """
     number = {"type": "quantitative", "format": ",.4~r"}
     tooltip = [
         {**number, "field": key, "title": label, "format": ",.1~f"}
@@ -127,8 +133,9 @@ def _tooltip_bands(rows: Rows, names: Sequence[str], along: Choice) -> Spec:
 def data_chart(rows: Rows, names: Sequence[str], metric: Choice) -> Spec:
     """Draw scores over shares of the training data, on a logarithmic x-axis.
 
-    rows (Rows): Data with the keys metric, series, share, mean, low, high, and as texts
-        data and score.
+    rows (Rows): One dict for each metric, series and share, with the keys metric,
+        series, share, mean, low and high (mean ± standard deviation), and the texts
+        data (the share) and score.
     names (Sequence[str]): The names of the series.
     metric (Choice): The reader's choice of a score.
     """
@@ -179,8 +186,9 @@ def data_chart(rows: Rows, names: Sequence[str], metric: Choice) -> Spec:
 def point_map(rows: Rows, names: Sequence[str], layer: Choice) -> Spec:
     """Draw points between -1 and 1 on a plane.
 
-    rows (Rows): Data with the keys series; x0, y0, x1, y1, ... for the layers, in the
-        order of the choice's options; before, word, after, lang for the tooltip.
+    rows (Rows): One dict for each point, with the keys series; x0, y0, x1, y1, ... (the
+        coordinates in each layer, in the order of the options of `layer`); before,
+        word, after and lang (for the tooltip).
     names (Sequence[str]): The names of the series.
     layer (Choice): The reader's choice of a layer.
     """

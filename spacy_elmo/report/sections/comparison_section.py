@@ -17,7 +17,8 @@ MEAN = "mean ± standard deviation"
 def make_comparison_group(found: ResultFile[ComparisonResult], index: int) -> Group:
     """Make the figures and tables of a comparison.
 
-    index (int): The index of the file, which keeps the choices of files apart.
+    index (int): The number of the file. It makes the name of the choice unique, so that
+        each file has a separate choice.
     """
     data = found.data
     options = {metric: metric_label(metric) for metric in data.metrics}
@@ -61,7 +62,11 @@ def comparison_table(data: ComparisonResult, *, test: bool = False) -> Table:
 
 
 def format_reduction(reduction: float | None) -> str:
-    """Say how many errors fewer there are than with the baseline, or how many more."""
+    """Format the difference to the baseline, such as "5.0 % fewer errors".
+
+    reduction (float | None): A share of the baseline's errors; negative if there are
+        more errors.
+    """
     if reduction is None:
         return ""
     more = "more" if reduction < 0 else "fewer"

@@ -9,7 +9,8 @@ from ..page_parts import Cell, Group, MarkedText, Table
 
 
 class QueryNeighbors(NamedTuple):
-    """A word in its sentence, its neighbours by layer, and those without context."""
+    """A word in its sentence, its neighbours in each layer, and its neighbours without
+    context."""
 
     query: MarkedText
     layers: dict[str, Table]

@@ -10,8 +10,8 @@ EVALUATED_TEXT = "text given to evaluate"
 
 
 def make_perplexity_table(results: Results) -> Table | None:
-    """Return the best perplexities of each pretraining, and those of all texts that
-    were evaluated."""
+    """Make a table of the best perplexities of each pretraining, and the perplexities
+    of all texts that were evaluated. Return None if there are none."""
     entries: list[tuple[str, str, Perplexity]] = [
         (log.name, DEVELOPMENT_TEXT, log.data.best)
         for log in results.logs

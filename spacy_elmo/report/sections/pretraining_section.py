@@ -1,4 +1,4 @@
-"""The section on pretraining: curves of a training."""
+"""The section on pretraining: curves of perplexity, loss, learning rate and speed."""
 
 from collections.abc import Sequence
 from statistics import fmean
@@ -20,7 +20,8 @@ RowT = TypeVar("RowT", StepRow, EvaluationRow)
 def make_pretraining_group(found: ResultFile[PretrainingLog], index: int) -> Group:
     """Make the figures of a pretraining.
 
-    index (int): The index of the log, which keeps the choices of logs apart.
+    index (int): The number of the log. It makes the name of the choice unique, so that
+        each log has a separate choice.
     """
     log = found.data
     options = {"words": "words", "minutes": "minutes"}
@@ -136,9 +137,9 @@ def _make_row(part: Sequence[RowT], values: dict[str, float]) -> dict[str, Any]:
 
 
 def _make_table(rows: Rows, names: list[str], digits: int | None) -> Table:
-    """Make a table of the same data.
+    """Make a table of the data of a chart.
 
-    digits (int | None): The number of decimals; None for as many as a number needs.
+    digits (int | None): The number of decimals; None for three significant digits.
     """
 
     def show(value: float | None) -> str:

@@ -14,7 +14,7 @@ BASELINE_COLOR = "var(--other)"
 
 def make_probe_group(found: ResultFile[Probe]) -> Group:
     figures = [_make_figure(task) for task in found.data.tasks]
-    # Only the end of the path: the rest means nothing on another machine.
+    # Show only the end of the path. The rest means nothing on another machine.
     bilm = "/".join(re.split(r"[\\/]", found.data.bilm)[-2:])
     note = f"Vectors of the biLM {bilm}." if bilm else ""
     return Group(found.name, found.file, note, figures=figures)
@@ -26,7 +26,7 @@ def find_best_layer(task: ProbeTask) -> ProbeRow | None:
 
 
 def find_baseline(task: ProbeTask) -> ProbeRow | None:
-    """Return the best row that uses no layer."""
+    """Return the row with the best accuracy among those that do not use the biLM."""
     others = [row for row in task.rows if row.layer is None]
     return max(others, key=lambda row: row.accuracy, default=None)
 

@@ -15,8 +15,8 @@ from ..page_parts import Cell, Choice, Figure, Group, MarkedText, Table
 class WordMap(NamedTuple):
     """A map of the occurrences of a word.
 
-    accuracies (dict[str, str]): How often the nearest other occurrence has the same
-        sense, by layer.
+    accuracies (dict[str, str]): For each layer, how often the nearest other occurrence
+        has the same sense.
     majority (str): The share of the most frequent sense.
     """
 
@@ -30,7 +30,8 @@ class WordMap(NamedTuple):
 def make_senses_group(found: ResultFile[Senses], index: int) -> Group:
     """Make the figures and tables of a file of senses.
 
-    index (int): The index of the file, which keeps the choices of files apart.
+    index (int): The number of the file. It makes the name of the choice unique, so that
+        each file has a separate choice.
     """
     data = found.data
     options = {str(layer): layer_label(layer) for layer in data.layers}
@@ -42,7 +43,7 @@ def make_senses_group(found: ResultFile[Senses], index: int) -> Group:
 
 
 def mean_accuracies(data: Senses) -> dict[Layer, float]:
-    """Return the mean accuracy over all words, by layer."""
+    """Return the mean accuracy over all words, for each layer."""
     return {
         layer: fmean(word.layers[index].accuracy for word in data.words)
         for index, layer in enumerate(data.layers)
@@ -105,8 +106,8 @@ def _make_word_map(word: SenseWord, lang: str, choice: Choice) -> WordMap:
 
 
 def scale_points(points: Sequence[Sequence[float]]) -> list[list[float]]:
-    """Move points and scale them alike in both directions, so that they fit between -1
-    and 1."""
+    """Move points and scale both axes by the same factor, so that all coordinates are
+    between -1 and 1."""
     axes = list(zip(*points))
     middles = [(min(axis) + max(axis)) / 2 for axis in axes]
     largest = max(max(axis) - min(axis) for axis in axes) / 2 or 1.0

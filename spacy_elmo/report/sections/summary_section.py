@@ -14,7 +14,7 @@ from .senses_section import find_best_sense_layer, mean_accuracies
 class KeyFigure(NamedTuple):
     """A number with a note.
 
-    value (str): Empty if the note is on the key figures before it.
+    value (str): The number; empty if the note describes the key figures before it.
     """
 
     value: str
@@ -22,7 +22,8 @@ class KeyFigure(NamedTuple):
 
 
 def make_summary(results: Results) -> dict[str, list[KeyFigure]]:
-    """Return key figures by heading. Headings without any are left out."""
+    """Return the key figures below each heading. A heading without key figures is left
+    out."""
     figures = {
         "Perplexity": _summarize_perplexity(results),
         "Best layer": _summarize_probes(results),
@@ -33,8 +34,8 @@ def make_summary(results: Results) -> dict[str, list[KeyFigure]]:
 
 
 def _summarize_perplexity(results: Results) -> list[KeyFigure]:
-    """Take the texts that were evaluated or, without them, the development texts of
-    pretrainings."""
+    """Return the perplexity of each text that was evaluated. If there are none, return
+    the best perplexity of each pretraining."""
     measured = [(found.name, found.data) for found in results.perplexity]
     if not measured:
         measured = [
@@ -66,8 +67,8 @@ def _summarize_probes(results: Results) -> list[KeyFigure]:
 
 
 def _summarize_comparisons(results: Results) -> list[KeyFigure]:
-    """Take the variant of each file that reduces errors most on the development data,
-    and show how much it reduces them on the test data, if there is any."""
+    """Choose the variant of each file that reduces errors most on the development data.
+    If there is test data, show how much the variant reduces errors there."""
     figures = []
     for found in results.compare:
         best = max(found.data.full, key=_mean_reduction)
