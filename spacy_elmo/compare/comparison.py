@@ -28,8 +28,8 @@ from .worker_pool import Job, WorkerPool
 
 
 class Comparison:
-    """Trains all variants and writes the table. The results of earlier calls are used
-    again as long as their fingerprints are the same (see `training_run`).
+    """Trains all variants and writes the table. A result of an earlier call is used
+    again if the fingerprint of its run has not changed (see `training_run`).
 
     pair (ConfigPair): The configs.
     options (Options): How to compare.
@@ -93,7 +93,7 @@ class Comparison:
         return table
 
     def _load_results(self) -> None:
-        """Load the results of earlier calls. Say it if versions have changed, because
+        """Load the results of earlier calls. Print which versions have changed, because
         the user may not expect that trainings are repeated."""
         changed: set[str] = set()
         for run in self.runs:
@@ -158,11 +158,12 @@ class Comparison:
     def _prepare_config(
         self, run: TrainingRun, *, all_data: bool = False
     ) -> tuple[Config, dict[str, Any]]:
-        """Set the path of the training data, and the cache of layers.
+        """Copy the config of a run, and set the path of the training data and the cache
+        of layers in the copy.
 
         all_data (bool): Whether to use all data instead of the share of the run.
-        RETURNS (tuple): The config to train with, and the original values of the
-            settings that only the comparison needs, by component.
+        RETURNS (tuple): The config to train with, and the original values of the cache
+            settings, by component, for the pipeline that is kept.
         """
         config = copy.deepcopy(run.config)
         if run.share < 1 and not all_data:
@@ -224,8 +225,8 @@ class Comparison:
         self.say(line)
 
     def _estimate_seconds(self, run: TrainingRun) -> float:
-        """Estimate how long a run will take, by the finished runs most similar to
-        it."""
+        """Estimate the seconds that a run will take, from the finished runs that are
+        most similar to it."""
         finished = [other for other in self.runs if other.name in self.results]
         same_share = [other for other in finished if other.share == run.share]
         same = [other for other in same_share if other.variant == run.variant]
@@ -235,7 +236,8 @@ class Comparison:
     # Speed
 
     def _measure_speed(self) -> dict[str, float]:
-        """Measure the speed of one pipeline of each variant, while no training runs.
+        """Measure the speed of each variant, with one trained pipeline, when all
+        trainings are finished.
 
         RETURNS (dict[str, float]): Words per second, by the name of the run.
         """

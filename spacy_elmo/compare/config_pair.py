@@ -1,4 +1,4 @@
-"""The two configs of a comparison: a pipeline without ELMo, and the same with it."""
+"""The two configs of a comparison: a pipeline without ELMo and the same with ELMo."""
 
 import copy
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from ..pipeline.component import Elmo
 from .source_fingerprints import fingerprint_sources
 from .variants import SETTINGS, copy_cnn_sizes
 
-# Settings of [training] that change no score.
+# Settings of [training] that do not affect the scores.
 IRRELEVANT = ("gpu_allocator", "logger")
 # Settings of [training] in which the two configs may differ.
 MAY_DIFFER = ("annotating_components", "frozen_components", *IRRELEVANT)
@@ -23,10 +23,12 @@ SEEDS = ("training.seed", "system.seed")
 
 
 class ElmoInfo(NamedTuple):
-    """What a comparison needs to know of the `elmo` component.
+    """Properties of the `elmo` component that a comparison needs.
 
-    name (str): Its name in the pipeline.
-    fingerprint (str): The fingerprint of its biLM.
+    name (str): The name of the component in the pipeline.
+    n_layers (int): The number of layers, token vectors included.
+    fingerprint (str): The fingerprint of the biLM.
+    frozen (bool): Whether the biLM is frozen.
     """
 
     name: str
@@ -39,14 +41,14 @@ class ConfigPair:
     """Loads and checks the two configs.
 
     baseline, elmo (Path): The files of the two configs.
-    overrides (dict[str, Any]): Values by "section.key". Each is set in every config
-        that has this setting.
+    overrides (dict[str, Any]): New values of settings, by "section.key". Each is set in
+        every config that has this setting.
 
     gives_vectors (bool): Whether word vectors are among the overrides.
-    train, dev (Path): The data.
+    train, dev (Path): The training data and the development data.
     train_fingerprint (str): The fingerprint of the training data.
     fingerprints (dict[str, str]): Fingerprints of the files and packages that the
-        configs name, by the value in the config.
+        configs name, by the path or name in the config.
     """
 
     def __init__(self, baseline: Path, elmo: Path, overrides: dict[str, Any]) -> None:
@@ -92,20 +94,21 @@ class ConfigPair:
 
     @property
     def has_smaller_cnn(self) -> bool:
-        """Tell whether the CNN beside ELMo is smaller than that of the baseline."""
+        """Return whether the CNN of the config with ELMo is smaller than the CNN of the
+        baseline."""
         config = copy.deepcopy(self.elmo)
         copy_cnn_sizes(config, self.baseline)
         return config != self.elmo
 
     @property
     def task(self) -> str:
-        """Name the components that both pipelines have."""
+        """Return the names of the components that are in both pipelines."""
         theirs = self.elmo["nlp"]["pipeline"]
         return ", ".join(n for n in self.baseline["nlp"]["pipeline"] if n in theirs)
 
 
 def load_config(path: Path) -> Config:
-    """Load a config of spaCy without resolving its variables."""
+    """Load a spaCy config without resolving its variables."""
     try:
         config = Config().from_disk(path, interpolate=False)
     except (ValueError, OSError) as error:
@@ -130,7 +133,7 @@ def one_line(error: BaseException) -> str:
 
 
 def _override(config: Config, key: str, value: Any) -> bool:
-    """Set a value, and tell whether the config has such a setting."""
+    """Set a value if the config has this setting, and return whether it has."""
     *sections, name = key.split(".")
     section: Any = config
     for part in sections:
@@ -144,7 +147,7 @@ def _override(config: Config, key: str, value: Any) -> bool:
 def _interpolate(config: Config, path: Path) -> Config:
     try:
         return config.interpolate()
-    except Exception as error:  # configparser's and confection's have no common base
+    except Exception as error:  # these errors have no common base class
         raise ValueError(f"{path}: {one_line(error)}") from None
 
 

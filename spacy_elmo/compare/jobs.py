@@ -32,10 +32,10 @@ def train_run(
     restore: dict[str, dict[str, Any]],
     gpu_id: int,
 ) -> dict[str, Any]:
-    """Train a pipeline and evaluate the best one.
+    """Train a pipeline, and evaluate the best pipeline that the training has saved.
 
     config (str): The text of the config.
-    folder (str): A folder for temporary files, removed in the end.
+    folder (str): A folder for temporary files, removed at the end.
     keep (str | None): Where to move the best pipeline; None to remove it.
     restore (dict[str, dict[str, Any]]): Settings to write into the config of the
         pipeline that is kept, by component.
@@ -73,7 +73,8 @@ def train_run(
 
 
 def evaluate(nlp: Language, corpus: Callable[[Language], Any]) -> dict[str, float]:
-    """Evaluate a pipeline, and return all scores that are a single number."""
+    """Evaluate a pipeline, and return all scores that are single numbers, except the
+    speed."""
     scores = nlp.evaluate(list(corpus(nlp)))
     return {
         name: float(value)
@@ -104,12 +105,12 @@ def change_settings(path: Path, settings: dict[str, dict[str, Any]]) -> None:
 
 
 def compute_layers(config: str, part: int, n_parts: int) -> int:
-    """Compute the layers of a part of the docs and put them into the cache.
+    """Compute the layers of a part of the docs, and put the layers into the cache.
 
     config (str): The text of a config whose `elmo` component has a cache_folder.
     part (int): The index of the part.
     n_parts (int): Into how many parts the docs of all corpora are divided.
-    RETURNS (int): The number of words.
+    RETURNS (int): The number of words in the part.
     """
     settings = Config().from_str(config, interpolate=True)
     nlp = load_model_from_config(settings, auto_fill=True)
@@ -129,8 +130,8 @@ def compute_layers(config: str, part: int, n_parts: int) -> int:
     ]
     n_words = 0
     for batch in batches[part::n_parts]:
-        # Vectors of cached words may differ in the last bit. Without them, the layers
-        # do not depend on the number of processes.
+        # The biLM's cache of words may change the last bit of a vector. Clear it, so
+        # that the layers do not depend on the number of processes.
         get_shim(elmo.model).bilm.clear_cache()
         elmo.predict(batch)
         n_words += sum(len(doc) for doc in batch)
@@ -138,13 +139,13 @@ def compute_layers(config: str, part: int, n_parts: int) -> int:
 
 
 def measure_speed(config: str, models: list[str]) -> list[float]:
-    """Measure how fast trained pipelines predict. They take turns in processing the
-    texts of the development data.
+    """Measure how fast trained pipelines predict. In each round, every pipeline
+    processes the same texts of the development data. It starts with an empty cache of
+    words, as if all texts were new.
 
-    config (str): The text of a config with the development data.
+    config (str): The text of a config that names the development data.
     models (list[str]): The paths of the pipelines.
-    RETURNS (list[float]): Words per second of each pipeline, the median of several
-        rounds. Each round starts with an empty word cache, as with new texts.
+    RETURNS (list[float]): Words per second of each pipeline: the median of the rounds.
     """
     pipelines = [spacy.load(path) for path in models]
     settings = Config().from_str(config, interpolate=True)

@@ -1,4 +1,4 @@
-"""The options of the `compare` command, checked."""
+"""The options of the `compare` command, and checks of their values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ class Options:
     """How to compare.
 
     title (str): The title of the table; by default, the name of the output folder.
-    variants (list[str] | None): Names of variants; by default, all that the configs
-        allow. The variant "vectors" is added if the path of word vectors is overridden,
-        because no other variant uses them.
+    variants (list[str] | None): Names of variants; by default, all variants that are
+        possible with the configs. If the user gives word vectors, the variant "vectors"
+        is added, because no other variant uses them.
     seeds (Sequence[int]): Each variant is trained once with each seed.
     shares (Sequence[float]): Shares of the training data, such as 1 and 0.1.
     share_variants (list[str] | None): The variants that are also trained with less

@@ -1,4 +1,4 @@
-"""The output folder of a comparison: which file lies where."""
+"""The output folder of a comparison, and the paths of the files in it."""
 
 import shutil
 from collections.abc import Iterable
@@ -17,14 +17,15 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
 class OutputFolder:
-    """Reads and writes the files of a comparison.
+    """Reads and writes the files of a comparison. NAME is the name of a run.
 
     compare.json, compare.md: The table of all results.
-    runs/NAME.json: The result of a run. logs/NAME.log: What its training printed.
-    models/NAME: Its best pipeline.
+    runs/NAME.json: The result of a run.
+    logs/NAME.log: The output of its training.
+    models/NAME: The best pipeline of its training.
     data/: The shares of the training data.
     speed.json: The speeds of the pipelines.
-    work/, layers/: Needed only until all runs are finished, then removed.
+    work/, layers/: Temporary files, removed when all runs are finished.
 
     path (Path): The folder.
     """
@@ -48,8 +49,8 @@ class OutputFolder:
         return self.path / "data" / f"{fingerprint[:12]}-{share:g}.spacy"
 
     def load_result(self, run: TrainingRun) -> RunResult | None:
-        """Load the result of a run, which may be of another config, data or version:
-        compare the fingerprints.
+        """Load the result of a run. The caller has to compare the fingerprints, because
+        the result may come from another config, other data or other versions.
 
         RETURNS (RunResult | None): None if the file is missing or damaged.
         """
@@ -58,8 +59,8 @@ class OutputFolder:
     def write_result(self, run: TrainingRun, result: RunResult) -> RunResult:
         """Write the result of a run.
 
-        RETURNS (RunResult): The result as `load_result` returns it: files hold rounded
-            numbers, and a table must not depend on who computed it.
+        RETURNS (RunResult): The result as `load_result` returns it. Numbers are rounded
+            in the file, and the table must be the same for new and loaded results.
         """
         write_result(self._result_path(run), result)
         return RunResult.model_validate(srsly.read_json(self._result_path(run)))
@@ -82,11 +83,12 @@ class OutputFolder:
     def clean_up(
         self, runs: Iterable[TrainingRun], fingerprint: str, *, keep_models: bool
     ) -> None:
-        """Remove the files that are needed only until all runs are finished. All other
-        files stay: they may be the user's.
+        """Remove the temporary files of these runs. All other files stay, because they
+        may be the user's.
 
-        fingerprint (str): The fingerprint of the biLM, which is the name of the folder
-            of its cached layers.
+        fingerprint (str): The fingerprint of the biLM. It is also the name of the
+            folder with the cached layers.
+        keep_models (bool): Whether to keep the pipelines of the runs.
         """
         removable = [self.layers / fingerprint]
         for run in runs:

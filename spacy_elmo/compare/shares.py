@@ -24,10 +24,10 @@ def load_training_docs(path: Path) -> list[Doc]:
 
 
 def choose_docs(n_docs: int, share: float) -> list[int]:
-    """Choose a share of the docs at random, at least one. A smaller share is part of a
-    larger one.
+    """Choose a share of the docs at random, at least one doc. The docs of a smaller
+    share are also in every larger share.
 
-    RETURNS (list[int]): The indices of the docs, in order.
+    RETURNS (list[int]): The indices of the docs, sorted.
     """
     indices = list(range(n_docs))
     random.Random(SEED).shuffle(indices)
@@ -35,8 +35,8 @@ def choose_docs(n_docs: int, share: float) -> list[int]:
 
 
 def write_share(docs: list[Doc], share: float, path: Path) -> tuple[int, int]:
-    """Write a share of the docs to a .spacy file, unless it is all of them or the file
-    exists.
+    """Write a share of the docs to a .spacy file. Nothing is written if the share is 1
+    or the file exists.
 
     RETURNS (tuple[int, int]): The number of docs and of words in the share.
     """

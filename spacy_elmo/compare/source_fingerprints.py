@@ -9,21 +9,22 @@ from thinc.api import Config
 
 from ..fingerprints import fingerprint_data, fingerprint_path
 
-# Besides all of [paths], the settings of spaCy that may name a file, a folder or an
-# installed package.
+# These settings of spaCy may name a file, a folder or an installed package, and so may
+# all settings of [paths].
 SOURCE_KEYS = ("init_tok2vec", "path", "source", "vectors", "vocab_data")
 
 
 def fingerprint_sources(config: Config) -> dict[str, str]:
-    """Fingerprint everything outside of a config that it names.
+    """Fingerprint all files, folders and installed packages that a config names.
 
-    A path counts by its contents, so that data may be moved. An installed package, such
-    as en_core_web_md, counts by its version and the checksums of its files: packages
-    that users build themselves often keep the version 0.0.0.
+    The fingerprint of a path depends only on the contents, so that data may be moved.
+    The fingerprint of an installed package, such as en_core_web_md, depends on its
+    version and the checksums of its files, because packages that users build themselves
+    often keep the version 0.0.0.
 
     config (Config): A config without variables.
-    RETURNS (dict[str, str]): Fingerprints by the value in the config. Values that are
-        neither a path nor a package are left out.
+    RETURNS (dict[str, str]): Fingerprints, by the path or name in the config. Values
+        that are neither a path nor a package are left out.
     """
     values = {*config.get("paths", {}).values(), *_find_sources(config)}
     found = {
@@ -49,8 +50,8 @@ def _find_sources(section: dict[str, Any]) -> Iterator[str]:
 
 
 def _fingerprint(value: str) -> str | None:
-    # spaCy prefers a package to a folder of the same name, but not for every setting:
-    # both count.
+    # If a package and a folder have the same name, it depends on the setting which of
+    # them spaCy uses. So the fingerprint covers both.
     parts: list[Any] = []
     package = _find_package(value)
     if package is not None:
@@ -68,8 +69,8 @@ def _find_package(name: str) -> Distribution | None:
 
 
 def _checksums(package: Distribution) -> list[tuple[str, str]]:
-    """List the files of a package with their checksums. Its metadata do not count: they
-    say where it was installed from."""
+    """List the files of a package with their checksums. Metadata are left out, because
+    they say where the package was installed from."""
     return sorted(
         (file.as_posix(), file.hash.value)
         for file in package.files or []

@@ -10,7 +10,7 @@ from .variants import BASELINE
 
 
 def find_metrics(scores: Sequence[Mapping[str, float]]) -> list[str]:
-    """Return the names of the scores that are shown: those of METRICS that all have.
+    """Return the names of the scores to show: those in METRICS that every run has.
 
     scores (Sequence[Mapping[str, float]]): The scores of each run.
     """
@@ -27,7 +27,7 @@ def summarize_runs(
     results: Mapping[str, RunResult],
     speeds: Mapping[str, float],
 ) -> list[VariantResult]:
-    """Average over the seeds.
+    """Average the results of all runs over the seeds.
 
     runs (Sequence[TrainingRun]): All runs.
     results (Mapping[str, RunResult]): The result of each run, by its name.
@@ -67,9 +67,11 @@ def summarize_runs(
 
 
 def reduce_errors(score: float, baseline: float) -> float | None:
-    """Compute by which share there are fewer errors than with the baseline.
+    """Compute the reduction of errors relative to the baseline.
 
-    RETURNS (float | None): None if the baseline made no errors.
+    score, baseline (float): The two scores, from 0 to 1.
+    RETURNS (float | None): 0.2 means 20 % fewer errors. None if the baseline made no
+        errors.
     """
     return None if baseline >= 1 else (score - baseline) / (1 - baseline)
 
@@ -77,7 +79,7 @@ def reduce_errors(score: float, baseline: float) -> float | None:
 def average_mixes(mixes: Sequence[list[LayerMix]]) -> list[LayerMix]:
     """Average the layer weights over seeds.
 
-    mixes (Sequence[list[LayerMix]]): The mixes of all components, for each seed.
+    mixes (Sequence[list[LayerMix]]): For each seed, the mixes of all components.
     """
     return [
         LayerMix(

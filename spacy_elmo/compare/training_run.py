@@ -1,11 +1,11 @@
 """The trainings that a comparison consists of.
 
-The result of a training is kept and used again as long as its fingerprint stays the
-same. It covers everything that decides the scores:
+The result of a training is kept, and used again as long as its fingerprint stays the
+same. The fingerprint covers everything that affects the scores:
 
 - the config, with the variant and the seed applied;
-- the contents of the data, the biLM and other files that the config names, wherever
-  they lie;
+- the contents of the data, the biLM and other files that the config names, but not
+  their paths;
 - the version and contents of installed packages that the config names, such as
   pipelines with word vectors;
 - the versions of spaCy and Thinc and, if ELMo is used, of spacy-elmo and torch. Rows
@@ -33,8 +33,9 @@ CACHE = ("cache_layers", "cache_memory_mb", "cache_folder")
 class TrainingRun:
     """One training: a variant with a share of the data and a seed.
 
-    fingerprint (str): Changes with everything that decides the result.
-    versions (dict[str, str]): The versions of the packages that decide the result.
+    config (Config): The config, with the variant and the seed applied.
+    fingerprint (str): A hash of everything that affects the scores.
+    versions (dict[str, str]): The versions of the packages that affect the scores.
     """
 
     variant: Variant
@@ -60,7 +61,8 @@ def plan_runs(
     shares: Sequence[float],
     share_variants: Sequence[str],
 ) -> list[TrainingRun]:
-    """Plan all trainings, seed by seed, so that each variant has a score early.
+    """Plan all trainings. All variants with the first seed come first, so that each
+    variant has a score early.
 
     share_variants (Sequence[str]): The variants that are also trained with less than
         all data.
@@ -77,7 +79,8 @@ def plan_runs(
 def make_run(
     pair: ConfigPair, variant: Variant, share: float, seed: int
 ) -> TrainingRun:
-    """Apply a variant and a seed to its config."""
+    """Make the run of a variant: apply the variant and the seed to a config, and
+    compute the fingerprint."""
     if variant.name == VECTORS and not pair.has_vectors:
         raise ValueError(
             f"the variant {VECTORS!r} needs word vectors; expected --paths.vectors"
@@ -95,7 +98,7 @@ def make_run(
 
 
 def _relevant_settings(pair: ConfigPair, config: Config, variant: Variant) -> Any:
-    """Return the settings that decide the scores, with fingerprints in place of paths
+    """Return the settings that affect the scores, with fingerprints in place of paths
     and packages."""
     settings = _replace(config.interpolate(), pair.fingerprints)
     for name in IRRELEVANT:
@@ -104,7 +107,7 @@ def _relevant_settings(pair: ConfigPair, config: Config, variant: Variant) -> An
         elmo = settings["components"][pair.elmo_info.name]
         for name in CACHE:
             elmo.pop(name, None)
-        # The weights count, not the path.
+        # The weights of the biLM affect the scores, its path does not.
         elmo["bilm"] = settings["elmo"]["bilm"] = pair.elmo_info.fingerprint
     return settings
 

@@ -8,7 +8,7 @@ from thinc.api import Config
 BASELINE, VECTORS, WHOLE = "baseline", "vectors", "whole"
 # The settings of the section [elmo] that variants set.
 SETTINGS = ("where", "l2", "fixed")
-# The settings that decide the size of a CNN, by its parts.
+# The settings that determine the size of a CNN, for each of its parts.
 CNN_SIZES = {"embed": ("attrs", "rows"), "encode": ("depth",)}
 
 
@@ -17,13 +17,14 @@ class Variant(NamedTuple):
 
     name (str): The name on the command line and in files.
     label (str): The name in tables.
-    where (str | None): Where ELMo is added to the CNN; None for spaCy's CNN alone.
-    l2 (float): The paper's lambda.
+    where (str | None): Where ELMo is added to the CNN: at its "input", its "output" or
+        "both"; None for spaCy's CNN alone.
+    l2 (float): The paper's lambda: the strength of the L2 penalty on layer weights.
     fixed (Callable[[int], list[float]] | None): Returns the layer weights s_j for a
-        number of layers; None to learn them.
+        number of layers, token vectors included; None to learn the weights.
     vectors (bool): Whether the CNN uses static word vectors.
-    whole (bool): Whether the CNN beside ELMo gets the size of the baseline's, where the
-        config has a smaller one.
+    whole (bool): Whether the CNN has the same size as in the baseline, even if the
+        config with ELMo has a smaller one.
     """
 
     name: str
@@ -37,7 +38,7 @@ class Variant(NamedTuple):
     def apply(self, config: Config, n_layers: int, baseline: Config) -> None:
         """Change a config, with ELMo or without it, to the config of this variant.
 
-        n_layers (int): The number of layers of the biLM.
+        n_layers (int): The number of layers of the biLM, token vectors included.
         baseline (Config): The config without ELMo.
         """
         if not self.vectors and "vectors" in config.get("paths", {}):
@@ -52,8 +53,9 @@ class Variant(NamedTuple):
 
 
 def copy_cnn_sizes(config: Config, baseline: Config) -> None:
-    """Give the CNN of each component the size that it has in the baseline. There, it is
-    the CNN of the same component or the one that all components share."""
+    """Give the CNN of each component the size of the same component's CNN in the
+    baseline or, if it has none there, of the CNN that the baseline's components
+    share."""
     shared = _find_cnn(baseline["components"])
     for name, section in config["components"].items():
         ours = _find_cnn(section)
@@ -111,8 +113,9 @@ VARIANTS = {
 
 
 def default_share_variants(names: list[str]) -> list[str]:
-    """Choose the variants to train with less than all data where the user has not: the
-    baseline, and the mix with lambda 0.001 or, without it, the last variant with ELMo.
+    """Choose the variants to train with less than all data, if the user has not chosen
+    them: the baseline, and the mix with lambda 0.001. If that mix is not compared, the
+    last variant with ELMo is chosen instead.
 
     names (list[str]): The variants that are compared.
     """

@@ -10,7 +10,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import IO, Any, NamedTuple
 
-# One thread per process, and the same results every time.
+# Each process uses one thread, and gives the same results every time.
 ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
@@ -23,11 +23,11 @@ ENVIRONMENT = {
 
 
 class Job(NamedTuple):
-    """Something for a worker to do.
+    """A job for a worker process.
 
     name (str): The name of the log file, also used in error messages.
     action (str): A key of `jobs.JOBS`.
-    arguments (dict[str, Any]): Keyword arguments of the action, as JSON holds them.
+    arguments (dict[str, Any]): The keyword arguments of the action, of JSON types only.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Job(NamedTuple):
 
 
 class WorkerPool:
-    """Worker processes, to be used as a context manager that ends them at its exit.
+    """Starts worker processes. Use it as a context manager, which ends the processes.
 
     n_process (int): The number of processes.
     logs (Path): A folder for the log files of the jobs.
@@ -65,10 +65,10 @@ class WorkerPool:
             process.communicate()
 
     def do_jobs(self, jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:
-        """Do jobs side by side.
+        """Do jobs in parallel.
 
-        YIELDS (tuple[int, Any]): The index of a job and its result, in the order in
-            which the jobs finish.
+        YIELDS (tuple[int, Any]): The index of a job and its result, as soon as the job
+            has finished.
         """
         futures = {
             self._threads.submit(self._do_job, job): index

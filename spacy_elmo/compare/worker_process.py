@@ -1,8 +1,8 @@
 """A worker process of a comparison.
 
 It reads one job per line from stdin and writes one answer per line to stdout, both as
-JSON. Everything else that it prints goes to the log of the job. It ends when its parent
-does.
+JSON. All other output goes to the log of the job. The process ends when its parent
+process ends.
 """
 
 import gc
@@ -38,7 +38,8 @@ def receive_jobs(jobs: "queue.Queue[str]") -> None:
 def do_job(job: dict[str, Any]) -> dict[str, Any]:
     """Do a job.
 
-    RETURNS (dict[str, Any]): The result, or an error message on one line.
+    RETURNS (dict[str, Any]): "result" with the result of the job, or "error" with an
+        error message on one line.
     """
     from thinc.api import require_gpu
 
