@@ -1,4 +1,4 @@
-"""The biLM. Built on torch alone: imports neither spaCy nor Thinc."""
+"""The biLM. It uses torch and imports neither spaCy nor Thinc."""
 
 from .config import (
     BiLMConfig,

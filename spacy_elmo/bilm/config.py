@@ -72,8 +72,8 @@ class BytesConfig:
         0 is an all-zero row for "no word".
     n_characters (int): The n_characters of the options file (261 or 262). It has no
         effect and is only kept to be written back.
-    projection (bool | None): Whether the encoder ends in a projection; None if that
-        follows from the sizes (see BiLMConfig).
+    projection (bool | None): Whether the encoder ends in a projection; None means if
+        the sizes differ (see BiLMConfig.encoder_projection).
     """
 
     type: ClassVar[str] = "bytes"
@@ -103,6 +103,7 @@ class CharsConfig:
 
     reader (str): The network that reads the characters: "cnn" or "lstm".
     word_dim (int): The size of the word embedding; 0 for none.
+    max_chars (int): As for BytesConfig, in characters. The LSTM reads whole words.
     """
 
     type: ClassVar[str] = "chars"
@@ -125,8 +126,8 @@ class WordsConfig:
     """An encoder that looks up words in a table of vectors.
 
     trainable (bool): Whether training changes the table.
-    projection (bool | None): Whether the encoder ends in a projection; None if that
-        follows from the sizes (see BiLMConfig).
+    projection (bool | None): Whether the encoder ends in a projection; None means if
+        the sizes differ (see BiLMConfig.encoder_projection).
     max_chars (int | None): Cut words to this length before looking them up; None to
         leave them whole.
     """

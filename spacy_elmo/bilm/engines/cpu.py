@@ -31,7 +31,8 @@ FEW_WINDOWS = 512
 class FastCNN:
     """A character CNN that applies the filters of all widths in one matrix product.
 
-    pack (bool): Pack the weights of the highways, which needs a copy of them.
+    pack (bool): Whether to pack the weights of the highways. This is faster, but needs
+        a copy of them.
     """
 
     def __init__(self, cnn: CharCNN, *, pack: bool) -> None:
@@ -102,7 +103,8 @@ class FastEncoder:
     """Maps ids to word vectors. A CNN over bytes has a fast path; other encoders are
     used as they are.
 
-    small_lstms (bool): The LSTMs are small, so that encoding words is most of the work.
+    small_lstms (bool): Whether the LSTMs are small. Then encoding words is most of the
+        work, and all weights of the CNN are packed.
     """
 
     def __init__(self, encoder: TokenEncoder, *, small_lstms: bool) -> None:

@@ -30,7 +30,7 @@ class Int8Kernel(PlainKernel):
         rows = weight.detach().t().contiguous()  # (n_out, n_in)
         scales = rows.abs().amax(1).clamp(min=1e-12) / 127
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # torch warns that these functions move
+            warnings.simplefilter("ignore")  # torch plans to move these functions
             quantized = torch.quantize_per_channel(
                 rows, scales.double(), torch.zeros(len(rows)).long(), 0, torch.qint8
             )

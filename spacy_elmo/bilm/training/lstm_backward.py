@@ -65,14 +65,15 @@ class LSTMFunction(torch.autograd.Function):
         cell_clip, proj_clip = clips
         bias = bias.clone()
         bias[2 * dim : 3 * dim] += forget_bias
-        inputs = x.new_empty(n_steps, n_rows, len(weight))  # x and h, after forgetting
+        # x and the earlier h of each step, with h = 0 where a row forgets its state.
+        inputs = x.new_empty(n_steps, n_rows, len(weight))
         inputs[:, :, :n_in] = x
         activate = _gates(inputs, weight, bias, n_in)
         project = None
         if projection is not None:
             project = step_kernel(projection, n_rows, limit=proj_clip)
         gates: list[Tensor] = []
-        before_c = c.new_empty(n_steps, n_rows, dim)  # after forgetting
+        before_c = c.new_empty(n_steps, n_rows, dim)  # c before each step
         cells = c.new_empty(n_steps, n_rows, dim)
         tanh_c = c.new_empty(n_steps, n_rows, dim)
         hidden = x.new_empty(n_steps, n_rows, dim)  # before the projection
@@ -198,7 +199,8 @@ def _to_tanh(y: Tensor) -> None:
 
 def _clip_backward(d: Tensor, y: Tensor, limit: float) -> Tensor:
     """Set the gradient d to 0 where the output y was clipped."""
-    limit = float(torch.tensor(limit, dtype=y.dtype))  # rounded as y was
+    # Round the limit like y, so that clipped values are found equal to it.
+    limit = float(torch.tensor(limit, dtype=y.dtype))
     return torch.ops.aten.hardtanh_backward(d, y, -limit, limit)
 
 

@@ -171,7 +171,7 @@ def _direction(
         hidden.detach().to(bilm.dtype),
         window.targets[d].flatten(),
         sample,
-        # float16 would lose small probabilities.
+        # Do not use float16, which would lose small probabilities.
         torch.bfloat16 if hidden.dtype == torch.bfloat16 else None,
     )
     grads: dict[str, Gradient] = {}
