@@ -61,8 +61,8 @@ def timed(work) -> float:
 
 
 def measure_overhead(args: argparse.Namespace, folder: Path) -> dict:
-    """Words/s of nlp.pipe with `elmo` alone and of BiLM.embed, taking turns. Both begin
-    with an empty word cache and end with all layers of all words in float32."""
+    """Measure words/s of nlp.pipe with only `elmo` and of BiLM.embed, in turns. Both
+    begin with an empty word cache and compute all layers of all words in float32."""
     sentences = read_sentences(
         args.text, count=args.sentences, min_length=10, max_length=40
     )
@@ -96,8 +96,11 @@ def measure_overhead(args: argparse.Namespace, folder: Path) -> dict:
 
 
 def measure_training(args: argparse.Namespace, folder: Path, tok2vec: dict) -> dict:
-    """Words/s of training a tagger, epoch by epoch, with and without the layer cache,
-    taking turns."""
+    """Measure the words/s of training a tagger with and without the layer cache, one
+    epoch of each in turn.
+
+    tok2vec (dict): The config of the tagger's tok2vec layer.
+    """
     tagged = read_tagged(args.text, count=args.train_sentences)
     n_words = sum(len(words) for words, _ in tagged)
     epochs = {}
@@ -136,7 +139,7 @@ def training_epoch(nlp: Language, examples: list, optimizer: object, words: int)
 
 
 def measure_memory(args: argparse.Namespace, folder: Path) -> dict:
-    """Peak memory of this process at every 100,000 words of a stream."""
+    """Measure the peak memory of this process after every 100,000 words of a stream."""
     sentences = read_sentences(args.text, count=10**9, min_length=1, max_length=10**9)
     nlp = make_pipeline(folder, store_layers="none")
     docs = (Doc(nlp.vocab, words=words) for words in itertools.cycle(sentences))
@@ -173,7 +176,7 @@ def main() -> None:
     n_threads = torch.get_num_threads()
     print(f"size {args.size}, torch {torch.__version__}, {n_threads} threads")
 
-    # Memory first: the peak of a process never falls.
+    # Memory is measured first, because the peak of a process never falls.
     results: dict = {"size": args.size}
     if args.stream_words:
         results["memory"] = measure_memory(args, folder)

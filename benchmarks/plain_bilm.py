@@ -1,5 +1,5 @@
-"""The baseline of pretraining.py: a biLM in PyTorch as one would write it
-first, with a character CNN over every token, torch's LSTMs, cross entropy, autograd."""
+"""The baseline of pretraining.py: a simple biLM in PyTorch, with a character CNN over
+every token, torch's LSTMs, cross entropy and autograd."""
 
 import math
 from typing import Any
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 BEGIN_SENTENCE, BEGIN_WORD, END_WORD, PADDING = 256, 258, 259, 260
 N_CHARACTERS = 261
 
-States = list[list[tuple[Tensor, Tensor]]]  # of each direction, of each layer: h, c
+States = list[list[tuple[Tensor, Tensor]]]  # states[direction][layer] is (h, c)
 
 
 class CharacterCNN(nn.Module):
@@ -44,10 +44,11 @@ class CharacterCNN(nn.Module):
 
 
 class PlainBiLM(nn.Module):
-    """The encoder, two stacks of LSTMs (nn.LSTM cannot clip), and a softmax.
+    """A character CNN, one stack of LSTMs per direction (without clips, which nn.LSTM
+    does not have) and a softmax.
 
-    options (dict): Sizes, as in random_models.py.
-    n_words (int): The number of words of the softmax.
+    options (dict): One of the SIZES in random_models.py.
+    n_words (int): The number of words in the softmax.
     n_samples (int): Words to sample per step and direction; 0 for the full softmax.
     """
 
@@ -76,10 +77,12 @@ class PlainBiLM(nn.Module):
     ) -> tuple[Tensor, States]:
         """Compute the loss of a window.
 
-        characters (Tensor): The inputs of each direction in its reading order, (2,
-            n_steps, n_rows, max_characters); or (1, ...) for both directions, which the
-            backward one then reads from its end.
-        targets (Tensor): The words each direction should predict, (2, n_steps, n_rows).
+        characters (Tensor): The character ids of each direction in its reading order,
+            (2, n_steps, n_rows, max_characters). If the first dimension is 1, both
+            directions read the same ids, the backward one from the end.
+        targets (Tensor): The numbers in the softmax of the words that each direction
+            should predict, (2, n_steps, n_rows).
+        states (States | None): The states after the last window; None for zeros.
         RETURNS (tuple[Tensor, States]): The mean loss of each direction (2,), and the
             states for the next window.
         """
@@ -99,7 +102,11 @@ class PlainBiLM(nn.Module):
         return torch.stack(losses), new_states
 
     def loss(self, hidden: Tensor, targets: Tensor) -> Tensor:
-        """Compute the mean loss of hidden (n, width) and targets (n,)."""
+        """Compute the mean loss.
+
+        hidden (Tensor): The outputs of the LSTMs, (n, width).
+        targets (Tensor): The words to predict, (n,).
+        """
         if not self.n_samples:
             return F.cross_entropy(self.softmax(hidden), targets)
         weight, bias = self.softmax.weight, self.softmax.bias
@@ -113,7 +120,8 @@ class PlainBiLM(nn.Module):
         return F.cross_entropy(logits, torch.zeros_like(targets))
 
     def draw(self) -> tuple[Tensor, int]:
-        """Draw words log-uniformly by rank: they are sorted by falling frequency.
+        """Draw frequent words more often: the rank of a word is log-uniform, and words
+        are sorted by falling frequency.
 
         RETURNS (tuple[Tensor, int]): Distinct words, (n_samples,), and the number of
             draws.
@@ -131,7 +139,11 @@ class PlainBiLM(nn.Module):
         return torch.tensor(list(found)), n_tries
 
     def log_expected(self, words: Tensor, n_tries: int) -> Tensor:
-        """Compute the log of the expected counts of words in n_tries draws."""
+        """Compute the log of the probability that each word is among n_tries draws.
+
+        words (Tensor): The words, (n,).
+        RETURNS (Tensor): The logs, (n,).
+        """
         p = torch.log1p(1 / (words + 1)) / math.log(self.softmax.out_features + 1)
         return torch.log(-torch.expm1(n_tries * torch.log1p(-p)))
 
@@ -139,10 +151,11 @@ class PlainBiLM(nn.Module):
 class PlainTraining:
     """The training loop of a PlainBiLM.
 
-    characters (np.ndarray): The ids of all words of the text, (n, max_characters).
-    outputs (np.ndarray): Their numbers in the softmax, (n,).
-    boundaries (tuple[int, int]): The numbers of the end and the begin of a sentence in
-        the softmax.
+    characters (np.ndarray): The character ids of the boundary between sentences, then
+        of all distinct words, (1 + n, max_characters).
+    outputs (np.ndarray): Their numbers in the softmax, (1 + n,).
+    boundaries (tuple[int, int]): The numbers of the end and of the beginning of a
+        sentence in the softmax.
     """
 
     def __init__(
@@ -171,10 +184,11 @@ class PlainTraining:
     def step(self, inputs: np.ndarray, targets: np.ndarray) -> float:
         """Make one update.
 
-        inputs (np.ndarray): Numbers of words, 0 between sentences, (2, n_steps,
-            n_rows) or (1, ...) as in PlainBiLM.forward.
-        targets (np.ndarray): (2, n_steps, n_rows).
-        RETURNS (float): The loss.
+        inputs (np.ndarray): The words to read, as rows of `characters`, (2, n_steps,
+            n_rows); or (1, n_steps, n_rows) as in PlainBiLM.forward.
+        targets (np.ndarray): The words to predict, numbered in the same way, (2,
+            n_steps, n_rows).
+        RETURNS (float): The mean loss of both directions.
         """
         words = self.outputs[targets]
         for d, boundary in enumerate(self.boundaries):

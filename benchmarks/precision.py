@@ -1,5 +1,5 @@
-"""Measure the cost of storing a biLM in fewer bits: score a trained pipeline with its
-own biLM and with the one that it was made from. See README.md in this folder."""
+"""Measure the cost of storing a biLM in fewer bits: score a trained pipeline with the
+stored biLM and with the same biLM in full precision. See README.md in this folder."""
 
 import argparse
 import json
@@ -14,7 +14,14 @@ from spacy_elmo.pipeline.component import Elmo
 
 
 def measure(pipeline: Path, bilm: str, data: Path) -> dict[str, dict[str, float]]:
-    """Compute each metric in percent: "stored", "full", and their difference."""
+    """Compute each metric in percent with both biLMs.
+
+    pipeline (Path): A pipeline that was trained with a biLM in fewer bits.
+    bilm (str): The same biLM in full precision.
+    data (Path): The docs to score, .spacy.
+    RETURNS (dict): For each metric, the score with the biLM of the pipeline ("stored"),
+        with `bilm` ("full"), and the difference ("cost").
+    """
     nlp = spacy.load(pipeline)
     corpus = Corpus(data)
     stored = evaluate(nlp, corpus)

@@ -1,6 +1,6 @@
-"""Measure how fast a biLM is trained by our loop and by a plain PyTorch one, in turns,
-with the full and the sampled softmax; with --tokenizing, how fast raw text becomes the
-corpus for training. See README.md in this folder."""
+"""Measure how fast our loop and a plain PyTorch loop train a biLM, in turns, with the
+full and the sampled softmax. With --tokenizing, measure instead how fast raw text is
+made into a corpus for training. See README.md in this folder."""
 
 import argparse
 import json
@@ -26,10 +26,10 @@ from spacy_elmo.pretrain.initial_bilm import make_bilm
 from spacy_elmo.pretrain.pretrain_config import load_config
 from spacy_elmo.text.tokenizers import Tokenization
 
-WARM_UP = 2  # steps
+WARM_UP = 2  # unmeasured steps
 SGEMM_TIMES = 3
-SHORT = "ours, bfloat16"  # where the CPU has it
-# The value: read OneWindow instead of the windows of spacy_elmo.
+SHORT = "ours, bfloat16"  # only measured if the CPU supports it
+# The values say whether a system reads the windows of OneWindow instead of Epochs.
 OURS = {"ours": False, "ours, one window": True}
 PLAIN = {"plain": False, "plain, one window": True}
 # Compared systems. In the last pair the plain one has the easier task.
@@ -43,11 +43,12 @@ DEMO = Path(__file__).parents[1] / "configs" / "pretrain_demo.cfg"
 
 @dataclass
 class Report:
-    """The measurements of one setting. seconds has one number per round."""
+    """The measurements of one setting. n_distinct, seconds and flops have one number
+    per system and round, losses one per step; parts is from measure_parts."""
 
     setting: Setting
-    n_tokens: int  # read in a round
-    n_distinct: dict[str, list[float]]  # words a window
+    n_tokens: int  # tokens read in a round
+    n_distinct: dict[str, list[float]]  # mean number of distinct words per window
     seconds: dict[str, list[float]] = field(default_factory=dict)
     losses: dict[str, list[float]] = field(default_factory=dict)
     flops: dict[str, list[float]] = field(default_factory=dict)
@@ -72,7 +73,7 @@ class Report:
 def measure(
     setting: Setting, corpus: Corpus, workdir: Path, args: argparse.Namespace
 ) -> Report:
-    """Measure all systems in turn, in reversed order every other round."""
+    """Measure all systems in turns. Every other round has the reverse order."""
     loops = {
         name: Ours(setting, corpus, workdir, one_window=one)
         for name, one in OURS.items()
@@ -147,8 +148,8 @@ def print_report(report: Report) -> None:
 
 
 def measure_tokenizing(workdir: Path, args: argparse.Namespace) -> dict[str, Any]:
-    """Words and boundaries a second of writing a corpus with 1 and 2 processes, and of
-    training the demo on it, taking turns."""
+    """Measure how many words and boundaries per second are written to a corpus by 1 and
+    by 2 processes, and how many the demo is trained on, in turns."""
     config = load_config(DEMO, {"paths.raw_text": str(args.text)})
 
     def build(name: str, n_process: int) -> Corpus:

@@ -1,4 +1,4 @@
-"""Measure the parts of spacy_elmo's training step, in a separate pass."""
+"""Measure how long each part of spacy_elmo's training step takes."""
 
 import threading
 import time
@@ -54,8 +54,8 @@ class Stopwatch:
 
 
 def measure_parts(step: Callable[[], None], n_steps: int) -> dict[str, Any]:
-    """Measure the seconds of a whole step, of its parts, and of the parts of one
-    direction."""
+    """Measure the mean seconds of a whole step ("step"), of its parts ("parts"), and of
+    the parts of one direction ("directions")."""
     watch = Stopwatch()
     with ExitStack() as stack:
         for owner, attribute, name in PARTS + INNER:
@@ -67,7 +67,7 @@ def measure_parts(step: Callable[[], None], n_steps: int) -> dict[str, Any]:
         total = (time.perf_counter() - start) / n_steps
     seconds = {name: time / n_steps for name, time in watch.seconds.items()}
     parts = {name: seconds.get(name, 0.0) for _, _, name in PARTS}
-    # The sum of both directions, which run at the same time.
+    # Half of the sum of both directions, because they run at the same time.
     inner = {name: seconds.get(name, 0.0) / 2 for _, _, name in INNER}
     parts["the rest"] = total - sum(parts.values())
     inner["the rest"] = parts[DIRECTIONS] - sum(inner.values())

@@ -28,14 +28,22 @@ from spacy_elmo.pretrain.trainer import Trainer
 from spacy_elmo.pretrain.vocab import choose_words, softmax_numbers
 from spacy_elmo.pretrain.windows import Epochs, WordNumbers
 
-SETTLE = 0.3  # seconds before a timed call: the threads of the last system go to sleep
+SETTLE = 0.3  # seconds before a timed call, until the last system's threads are idle
 OPTIMIZER = OptimizerConfig(name="adagrad", learn_rate=0.2, initial_accumulator=1.0)
 
 
 @dataclass(frozen=True)
 class Setting:
-    """The sizes of a measurement. n_samples is 0 for the full softmax; sgemm is the
-    size of the square matrices that measure the limit of the machine."""
+    """The sizes of a measurement.
+
+    size (str): The size of the biLM, a key of SIZES in random_models.py.
+    n_words (int): The number of words in the softmax.
+    n_samples (int): Words to sample per step and direction; 0 for the full softmax.
+    batch (int): The rows of a window.
+    window (int): The tokens per row of a window.
+    sgemm (int): The size of the square matrices whose product shows how fast the
+        machine can compute at most.
+    """
 
     size: str
     n_words: int
@@ -51,12 +59,15 @@ class Setting:
         return f"full softmax, {self.n_words:,} words"
 
     def flops(self, texts: list[list[str]]) -> float:
-        """Count the floating point operations of our updates, one per text (the words
-        that both directions read in a window): matrix products and convolutions.
+        """Count the floating point operations of our updates. Only matrix products and
+        convolutions count.
 
         In the forward pass, LSTMs and softmax run once per token and direction, the
         character CNN once per distinct word. The backward pass takes twice as much, for
         the gradients of inputs and weights.
+
+        texts (list[list[str]]): For each update, the words that the forward direction
+            reads in the window, then those of the backward direction.
         """
         options = SIZES[self.size]
         width = options["lstm"]["projection_dim"]
@@ -81,9 +92,10 @@ SETTINGS = {
 
 
 class OneWindow(Epochs):
-    """Windows in which the backward direction reads the whole window of the forward one
-    from its end, instead of each sentence. That is simpler, with fewer distinct words,
-    but the state it carries to the next window does not belong to the text there."""
+    """Windows that the backward direction reads from the end of the window to its
+    beginning. In Epochs it reads the sentences in order, each from its end. OneWindow
+    is simpler and has fewer distinct words, but the backward state that is carried to
+    the next window does not fit the text there."""
 
     def window(self, epoch: int, number: int) -> WordNumbers:
         (inputs, _), (targets, _) = super().window(epoch, number)
@@ -102,9 +114,9 @@ def make_epochs(setting: Setting, corpus: Corpus, one_window: bool) -> Epochs:
 
 
 class Ours:
-    """spacy_elmo's own loop, one update at a time.
+    """The training loop of spacy_elmo, one update at a time.
 
-    one_window (bool): Read what OneWindow gives, as one of the plain ones does.
+    one_window (bool): Read the windows of OneWindow instead of Epochs.
     """
 
     def __init__(
@@ -151,8 +163,9 @@ class Ours:
         self.trainer.step()
 
     def read(self, n_steps: int) -> list[list[str]]:
-        """Return the words of the next windows, of both directions."""
-        words = ["\0", *self.trainer.corpus.words]  # a boundary is as long as a letter
+        """Return the words of each of the next windows: first those of the forward
+        direction, then those of the backward direction."""
+        words = ["\0", *self.trainer.corpus.words]  # a boundary has one character, too
         at = self.trainer.progress
         texts = []
         for number in range(at.window, at.window + n_steps):
@@ -163,10 +176,10 @@ class Ours:
 
 
 class Plain:
-    """The plain biLM.
+    """The training loop of the plain biLM.
 
-    one_window (bool): Read what OneWindow gives, so that the character CNN needs to see
-        each word once for both directions.
+    one_window (bool): Read the windows of OneWindow instead of Epochs. Then the
+        character CNN runs only once for both directions.
     """
 
     def __init__(self, setting: Setting, corpus: Corpus, one_window: bool) -> None:
@@ -204,8 +217,8 @@ class Plain:
 
 
 class Apart:
-    """A plain biLM in a separate process. Our loop changes how the C library keeps
-    memory, for the whole process, which would make the plain one faster too."""
+    """The plain loop in a separate process. In the same process it would be faster than
+    usual, because our loop changes how the C library keeps freed memory."""
 
     def __init__(self, setting: Setting, corpus: Corpus, one_window: bool) -> None:
         spawn = get_context("spawn")
@@ -218,7 +231,7 @@ class Apart:
         other.close()
 
     def run(self, times: int) -> float:
-        """Return the seconds that this many updates took."""
+        """Make a number of updates and return the seconds that they took."""
         self.connection.send(times)
         seconds, self.losses = self.connection.recv()
         return seconds
@@ -231,7 +244,7 @@ class Apart:
 def _serve(
     connection: Connection, setting: Setting, folder: Path, one_window: bool
 ) -> None:
-    # torch warns that it has no faster kernel for this; nothing can be done about it.
+    # torch warns that it has no faster kernel for these LSTMs; we cannot change that.
     warnings.filterwarnings("ignore", "LSTM with projections is not supported with")
     plain = Plain(setting, Corpus(folder), one_window)
     while times := connection.recv():
@@ -239,7 +252,7 @@ def _serve(
 
 
 def make_vocab(corpus: Corpus, n_words: int) -> list[str]:
-    """Return words of the text, and invented ones if there are too few."""
+    """Return n_words words of the text, or invented ones where the text has too few."""
     words = choose_words(corpus, VocabConfig(max_words=n_words, min_count=1))
     return words + [f"\0{number}" for number in range(n_words - len(words))]
 

@@ -67,10 +67,11 @@ def write_model(size: str, workdir: Path) -> Path:
 
 
 def _random_weights(options: dict[str, Any]) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield all arrays of a file, by name.
+    """Yield the name and the values of each array in `weights.hdf5`.
 
-    Each matrix is scaled by its number of inputs, so that the activations neither die
-    out nor reach the clips, and two programs that add in another order stay close.
+    Each matrix is scaled by its number of inputs, so that the activations neither
+    vanish nor reach the clips. Then rounding errors stay small, and programs that add
+    numbers in different orders get almost the same vectors.
     """
     random = np.random.default_rng(0)
 
@@ -106,7 +107,7 @@ def _random_weights(options: dict[str, Any]) -> Iterator[tuple[str, np.ndarray]]
 def lstm_flops(options: dict[str, Any], sentences: list[list[str]]) -> float:
     """Count the operations of the LSTMs: one step per token, layer and direction.
 
-    The steps over the boundary words are the same in all sentences and not counted.
+    The steps over boundary words are the same in all sentences, so they do not count.
     """
     lstm = options["lstm"]
     cell, projection = lstm["dim"], lstm["projection_dim"]
@@ -117,8 +118,9 @@ def lstm_flops(options: dict[str, Any], sentences: list[list[str]]) -> float:
 def cnn_flops(options: dict[str, Any], sentences: list[list[str]]) -> float:
     """Count the operations of the character CNN over the distinct words.
 
-    A word of n bytes has n + 2 windows that start inside it, its two marks included,
-    and one that stands for all windows of nothing but padding.
+    A word of n bytes has n + 2 characters, because a mark is added at each end. A
+    filter has one window that starts at each of them, and one more that stands for all
+    windows of padding only.
     """
     characters = options["char_cnn"]
     filters = characters["filters"]

@@ -12,7 +12,8 @@ WHOLE = 0  # the whole text in one call
 
 @dataclass
 class Measurement:
-    """The timed passes of one system at one batch size."""
+    """The timed passes of one system at one batch size. sentences, tokens and flops are
+    those of one pass, and seconds has one number per pass."""
 
     system: str
     batch: int
@@ -25,18 +26,19 @@ class Measurement:
 
     @property
     def rates(self) -> list[float]:
-        """Tokens a second, round by round."""
+        """Return the tokens per second of each round."""
         return [self.tokens / seconds for seconds in self.seconds]
 
     @property
     def rate(self) -> float:
-        """Tokens a second, by the median of the seconds (as for FLOPs and sgemm)."""
+        """Return the tokens per second, from the median of the seconds."""
         return self.tokens / median(self.seconds)
 
 
 @dataclass
 class Agreement:
-    """How far the vectors of two systems differ, by layer."""
+    """The differences between the vectors of two systems. Each list has one number per
+    layer, with layer 0 (the word vectors) first."""
 
     first: str
     second: str
@@ -48,7 +50,7 @@ class Agreement:
 
 @dataclass
 class SizeReport:
-    """All about one size of model."""
+    """All measurements with the model of one size."""
 
     size: str
     n_sentences: int
@@ -62,7 +64,7 @@ class SizeReport:
     agreements: list[Agreement] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
-        """The raw figures, and the medians for convenience."""
+        """Return all fields, and the median tokens per second of each measurement."""
         plain = asdict(self)
         for row, measurement in zip(
             plain["measurements"], self.measurements, strict=True
@@ -74,10 +76,11 @@ class SizeReport:
 def compare(
     first: str, a: list[np.ndarray], second: str, b: list[np.ndarray]
 ) -> Agreement:
-    """Compare two systems' vectors of the same sentences.
+    """Compare the vectors that two systems computed for the same sentences.
 
-    a, b (list[np.ndarray]): (n_layers + 1, n_tokens, width) each; the shorter list
-        decides how many sentences are compared.
+    first, second (str): The names of the systems.
+    a, b (list[np.ndarray]): One array (n_layers + 1, n_tokens, width) per sentence. If
+        one list is longer, the rest of it is ignored.
     """
     pairs = list(zip(a, b, strict=False))
     left = np.concatenate([x for x, _ in pairs], axis=1).astype(np.float64)
@@ -95,13 +98,17 @@ def compare(
 
 
 def fastest_peer(measurements: list[Measurement], single: bool) -> Measurement | None:
-    """The fastest peer at its best batch size, or at one sentence per call."""
+    """Find the fastest measurement of a peer.
+
+    single (bool): Consider one sentence per call; otherwise only larger batches.
+    """
     peers = [m for m in measurements if m.peer and (m.batch == SINGLE) == single]
     return max(peers, key=lambda m: m.rate, default=None)
 
 
 def format_report(report: SizeReport) -> str:
-    """The text for one size: a table, the agreement of the vectors, the raw figures."""
+    """Format the report of one size: two tables, the agreement of the vectors, and the
+    raw figures."""
     sgemm = report.sgemm_flops / median(report.sgemm_seconds)
     lines = [
         f"\n=== {report.size}: {report.n_sentences} sentences, {report.n_tokens} "
@@ -123,7 +130,8 @@ def format_report(report: SizeReport) -> str:
 
 
 def _table(report: SizeReport, single: bool, sgemm: float, title: str) -> list[str]:
-    """One line a system and batch size; `*` marks a system's best batch size."""
+    """Format one line per system and batch size, with `*` after the batch size at which
+    a system is fastest."""
     rows = [m for m in report.measurements if (m.batch == SINGLE) == single]
     peer = fastest_peer(rows, single)
     against = "no peer" if peer is None else f"{peer.system}, {_batch(peer.batch)}"
@@ -145,7 +153,7 @@ def _table(report: SizeReport, single: bool, sgemm: float, title: str) -> list[s
 
 
 def _ratio(m: Measurement, peer: Measurement | None) -> str:
-    """Ratio of the medians, then the lowest and highest ratio within a round."""
+    """Format the ratio of the medians, then the lowest and highest ratio in a round."""
     if peer is None:
         return f"{'-':>8}{'':>16}"
     rounds = [own / other for own, other in zip(m.rates, peer.rates, strict=True)]

@@ -1,4 +1,5 @@
-"""The benchmark's side of a worker: a process that is sent requests, one at a time."""
+"""Start workers and send them requests. A worker is a process that runs a script of
+`peers/` and answers one request at a time."""
 
 import json
 import subprocess
@@ -17,7 +18,7 @@ class WorkerError(RuntimeError):
 class Worker:
     """A running script of `peers/`, to be used in a `with` statement.
 
-    name (str): Its name in messages and of its log file.
+    name (str): The name of the worker in messages and of its log file.
     python (str): The interpreter to run it with.
     script (str): The script's file name.
     logs (Path): Folder for the output of the worker and its libraries.
@@ -45,7 +46,7 @@ class Worker:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Let the worker end; one that is in the middle of something is stopped."""
+        """End the worker: kill it after an error, otherwise close its input."""
         assert self.process.stdin and self.process.stdout
         if error is not None:
             self.process.kill()
@@ -57,11 +58,14 @@ class Worker:
     def call(self, command: str, **arguments: Any) -> dict[str, Any]:
         """Send a request and wait for its answer.
 
-        RETURNS (dict): `seconds`, `peak_mb` and `value`.
+        command (str): The name of a command of the worker.
+        arguments (Any): The keyword arguments of the command.
+        RETURNS (dict): The time of the command ("seconds"), the peak memory of the
+            worker so far ("peak_mb") and what the command returned ("value").
         """
         assert self.process.stdin and self.process.stdout
         request = json.dumps({"command": command, **arguments})
-        with suppress(BrokenPipeError):  # then there is no answer either
+        with suppress(BrokenPipeError):  # the missing answer is reported below
             self.process.stdin.write(request + "\n")
             self.process.stdin.flush()
         line = self.process.stdout.readline()

@@ -1,9 +1,9 @@
 """Train a tagger on 200 sentences, with ELMo and without.
 
-After so little training data, most words of a new text are unknown to the tagger. The
-biLM of ELMo was trained on much more text, so that its vectors say what kind of word it
-is. This script trains two taggers with spaCy's Python API that differ in nothing but
-ELMo, and prints their accuracies.
+After so little training data, many words of a new text are unknown to the tagger. The
+biLM of ELMo was trained on much more text, so its vectors show what kind of word an
+unknown word is. This script uses spaCy's Python API to train two taggers that differ
+only in ELMo, and prints their accuracies.
 
     python examples/tagger_from_200_sentences.py --bilm training/en/bilm/model-best
     python examples/tagger_from_200_sentences.py --lang ko --treebank assets/treebank/ko

@@ -39,7 +39,7 @@ def main() -> None:
     nlp.add_pipe("elmo", config={"bilm": args.bilm})
     vectors, contexts, sentences = [], [], []
     for doc, record in zip(nlp.pipe(record["text"] for record in found), found):
-        # In Korean the token is the noun with its particle.
+        # A Korean token is a noun with its particle, so the span has to be expanded.
         span = doc.char_span(record["start"], record["end"], alignment_mode="expand")
         layers = doc._.elmo.layers.transpose(1, 0, 2)  # (n_layers + 1, n_tokens, width)
         vectors.append(layers[args.layer, span.start : span.end].mean(0))
@@ -101,13 +101,16 @@ def print_accuracies(senses: list, cosines: dict[str, np.ndarray]) -> None:
 
 
 def compare(vectors: list) -> np.ndarray:
-    """Return the cosines of all pairs, (n_sentences, n_sentences)."""
+    """Return the cosines of all pairs of vectors, (n_sentences, n_sentences).
+
+    vectors (list): One array (width,) per sentence.
+    """
     units = to_unit_length(np.array(vectors))
     return units @ units.T
 
 
 def without_self(cosines: np.ndarray) -> np.ndarray:
-    """Replace the diagonal, so that no sentence is its own nearest sentence."""
+    """Set the diagonal to minus infinity, so that no sentence is nearest to itself."""
     return np.where(np.eye(len(cosines), dtype=bool), -np.inf, cosines)
 
 

@@ -82,7 +82,7 @@ def test_arrays_are_contiguous_and_share_no_memory(tiny, sentences, stateful, do
         array[:] = np.nan
         for other, expected in zip(arrays[number + 1 :], kept[number + 1 :]):
             assert np.array_equal(other, expected)
-    again = bilm.embed(sentences)  # nothing inside was overwritten either
+    again = bilm.embed(sentences)  # the caches of the model were not overwritten either
     assert all(np.isfinite(x).all() for x in again)
 
 
@@ -110,7 +110,7 @@ def test_copies_and_pickles_give_the_same_vectors(tiny, sentences):
     tiny.bilm.embed(sentences, stateful=True)
     for other in (copy.deepcopy(tiny.bilm), pickle.loads(pickle.dumps(tiny.bilm))):
         assert difference(other.embed(sentences), expected) <= 1e-6
-        # the state of stateful calls is not copied
+        # The state of stateful calls is not copied, so this starts from zero states.
         assert difference(other.embed(sentences, stateful=True), expected) <= 1e-6
         with torch.no_grad():
             other.forward_layers[0].weight.zero_()

@@ -48,7 +48,8 @@ def test_every_encoder_agrees_with_float64(kind):
     bilm = make(kind)
     sentences = [["bad", "cab", "unheard", "눈"], [], ["bad"], ["a" * 70, "bad", ""]]
     found = bilm.embed(sentences)
-    expected = make(kind).double().embed(sentences)  # the differentiable path
+    # In float64, `embed` uses the differentiable path.
+    expected = make(kind).double().embed(sentences)
     for x, y, sentence in zip(found, expected, sentences):
         assert x.shape == (3, len(sentence), 10)
         np.testing.assert_allclose(x, y, atol=1e-6)

@@ -1,5 +1,5 @@
-"""The biLM against vectors of the original program, against a slow reference in numpy
-and against itself in float64."""
+"""Compare the biLM with vectors of the original program, with a slow reference in numpy
+and with itself in float64."""
 
 import json
 import threading
@@ -17,7 +17,8 @@ from spacy_elmo.bilm.state import State
 
 FIXTURES = Path(__file__).parents[3] / "shared" / "fixtures" / "bilm-tf"
 
-HANGUL = "동해물과백두산이마르고닳도록하느님이보우하사"  # 3 bytes each: cut inside one
+# Each character has 3 bytes, so that some models cut this word inside a character.
+HANGUL = "동해물과백두산이마르고닳도록하느님이보우하사"
 ODD_WORDS = ["", "<S>", "</S>", "a", "é", HANGUL, "x" * 60, "\ud800", "a\udc00b", "𝔘"]
 CALLS = [
     [["The", "cat", HANGUL], [], ["", "<S>", "\ud800", "x" * 60, "naïve"]],
@@ -90,7 +91,7 @@ words = st.one_of(st.sampled_from(ODD_WORDS), st.text(max_size=14))
 batches = st.lists(st.lists(words, max_size=4), min_size=1, max_size=3)
 
 
-# No shrinking: it takes minutes and cannot simplify the seed of a model.
+# Only Phase.generate, because shrinking takes minutes and cannot simplify a seed.
 @pytest.mark.slow
 @settings(max_examples=60, database=None, phases=[Phase.generate])
 @given(

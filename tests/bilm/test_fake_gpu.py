@@ -1,7 +1,7 @@
-"""The biLM on a fake GPU: mistakes that a GPU would refuse or be slow with fail here.
+"""The biLM on a fake GPU, which finds mistakes that fail or are slow on a real GPU.
 
-Tensors of the host are real, tensors of the GPU have shapes and a device but no values.
-Mixing the two fails, and so does everything that makes the host wait for the GPU.
+Tensors on the host are real. Tensors on the fake GPU have a shape and a device but no
+values. Mixing the two fails, and so does all that makes the host wait for the GPU.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ from spacy_elmo.bilm import (
 from spacy_elmo.bilm.engines import word_cache
 from spacy_elmo.bilm.state import State
 
-# The biLM notices changed weights by their addresses, which fake tensors do not have.
+# The biLM reads the addresses of weights to notice changes. Fake tensors have none.
 pytestmark = pytest.mark.filterwarnings("ignore:Accessing the data pointer of Fake")
 
 
@@ -38,7 +38,7 @@ ENCODERS = {
     "words": WordsConfig(dim=4),
 }
 N_WORDS = 12
-# Few and short: each operation on a fake tensor takes half a millisecond.
+# Few and short sentences, as each operation on a fake tensor takes half a millisecond.
 SENTENCES = [["bad", "눈"], [], ["unheard"]]
 
 
@@ -118,8 +118,8 @@ def test_mistakes_are_refused_in_the_backward_pass(gpu):
 
 
 def loss_of(bilm, batch, state):
-    """Compute the loss of pretraining and the new state. The targets, from all
-    clusters, are on the host."""
+    """Compute the loss of pretraining and the new state. The targets are on the host,
+    from all clusters of the adaptive softmax."""
     layers, state = bilm(batch, state)
     targets = torch.arange(batch.tokens.numel()) % N_WORDS
     sides = layers[-1].flatten(0, 1).chunk(2, dim=1)  # (n, proj) each
@@ -158,7 +158,7 @@ def test_softmax_in_chunks_with_targets_on_either_side(gpu, monkeypatch, head):
         assert layer.log_probs(hidden, targets).device == gpu.device
     assert hidden.grad.device == gpu.device
     layer.loss(hidden, targets.to(gpu.device)).backward()
-    # Only the adaptive layer copies something to the host: the targets.
+    # Only the adaptive softmax copies the targets to the host; nothing else is copied.
     assert gpu.to_host == ([(N_WORDS,)] if head == "adaptive" else [])
 
 
@@ -187,7 +187,7 @@ def test_vectors_never_wait(gpu, kind):
 
 
 @pytest.mark.parametrize(
-    "cache_words, recent, earlier",  # keys to encode again in a recent, an earlier call
+    "cache_words, recent, earlier",  # keys that a repeated call encodes again
     [(0, 5, 5), (5, 0, 5), (1000, 0, 0)],
     ids=["unused", "full after each call", "growing"],
 )

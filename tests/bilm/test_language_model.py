@@ -29,7 +29,7 @@ def make(kind="full", vocab=VOCAB):
         ),
         vocab=vocab,
     )
-    with torch.no_grad():  # far from uniform
+    with torch.no_grad():  # so that probabilities are far from uniform
         for weight in bilm.parameters():
             weight.mul_(2.0)
     return bilm.eval()
@@ -43,8 +43,9 @@ def word_logs(bilm, hidden):
 
 @torch.no_grad()
 def side_logs(bilm, sentence):
-    """Compute log probabilities (2, n_tokens, n_words), given the words before each
-    word and given those after it, from runs over the words of that side alone."""
+    """Compute the log probability of every word at each position, first from the words
+    before it and then from the words after it, (2, n_tokens, n_words). The biLM reads
+    only the words of that side."""
     width = bilm.config.lstm.projection_dim
     before = [
         bilm(bilm.prepare([sentence[:n]])).layers[-1, 0, n, :width]

@@ -13,7 +13,7 @@ N_WORDS, PROJ, N = 50, 6, 17
 def make(kind, **settings):
     torch.manual_seed(1)
     head = make_softmax(SoftmaxConfig(N_WORDS, kind, **settings), PROJ)
-    if kind != "adaptive":  # torch's own, drawn when it is made
+    if kind != "adaptive":  # torch initializes that one when it is made
         head.reset_parameters()
     return head.double()
 
@@ -73,13 +73,13 @@ def test_800k_words_never_have_all_logits_at_once(monkeypatch):
     targets = torch.randint(0, 800_000, (64,))
     head.loss(hidden, targets).backward()
     assert max(sizes) <= softmax.MAX_LOGITS
-    assert sum(sizes) >= 2 * 64 * 800_000  # forward, and again backward
+    assert sum(sizes) >= 2 * 64 * 800_000  # once forward, once backward
     assert hidden.grad is not None and hidden.grad.abs().sum() > 0
 
 
 def test_sampled_loss_on_all_words_is_the_full_loss(monkeypatch, hidden, targets):
     head = make("sampled", n_samples=N_WORDS - 1)
-    everything = torch.arange(N_WORDS), 10**9  # each word is surely in the sample
+    everything = torch.arange(N_WORDS), 10**9  # so many draws that each word is certain
     monkeypatch.setattr(head, "draw", lambda device: everything)
     expected = -plain_log_probs(head, hidden, targets).sum()
     torch.testing.assert_close(head.loss(hidden, targets), expected)

@@ -1,4 +1,4 @@
-"""How states are carried from call to call."""
+"""LSTM states that are carried from call to call."""
 
 import copy
 

@@ -1,5 +1,5 @@
-"""The vectors of a sentence depend on nothing but the sentence: not on the batch, the
-cache, or earlier calls."""
+"""The vectors of a sentence depend only on the sentence, not on the batch, the cache or
+earlier calls."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from spacy_elmo.bilm.engines import kernels
 
 @pytest.fixture(params=[True, False], ids=["packed", "plain"])
 def any_kernel(request, monkeypatch):
-    """Compute with packed kernels, where torch has them, and with plain ones."""
+    """Run a test with packed kernels, if torch has them, and with plain ones."""
     packed = request.param and kernels.has_packed_kernels()
     monkeypatch.setattr(kernels, "has_packed_kernels", lambda: packed)
 

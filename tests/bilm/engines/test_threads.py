@@ -1,4 +1,5 @@
-"""Thread counts of our workers and of all other threads; embed in threads and forks."""
+"""Thread counts of torch in our workers and in other threads; `embed` in threads and in
+forked processes."""
 
 import multiprocessing
 import sys
@@ -13,14 +14,14 @@ from spacy_elmo.bilm.engines import cpu, threads
 
 
 def count_in_a_new_thread():
-    """Return the thread count of a thread that has not called torch before."""
+    """Return torch's thread count in a thread that has not called torch before."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(torch.get_num_threads).result()
 
 
 def test_each_direction_has_its_share_of_the_threads(two_threads):
-    """Also after computing: with all threads for both directions, twice as many threads
-    as there are cores would wait for each other."""
+    """Check the share after some computing. If each direction used all threads, there
+    would be twice as many threads as cores, and they would wait for each other."""
     matrix = torch.ones(600, 600)
 
     def work():
@@ -46,8 +47,8 @@ def test_a_new_thread_has_all_threads_while_tasks_run(two_threads, parallel):
     not threads.own_count_setters(), reason="no thread of this build has its own count"
 )
 def test_a_new_thread_has_all_threads_while_workers_start(two_threads, monkeypatch):
-    """Also if it first calls torch right after a worker has set its share."""
-    torch.set_num_threads(6)  # no other test has workers for six
+    """Check a thread that first calls torch just after a worker has set its share."""
+    torch.set_num_threads(6)  # no other test uses six, so new workers start here
     counts = []
 
     def set_and_look(n, original=torch.set_num_threads):

@@ -8,7 +8,7 @@ from spacy_elmo.bilm.engines.word_cache import WordCache
 
 @pytest.fixture
 def encoded(tiny, monkeypatch):
-    """The list of all keys that the model encodes, in order."""
+    """Return a list that collects all keys that the model encodes, in order."""
     keys = []
     original = tiny.bilm.encoder.encode
 
@@ -54,5 +54,5 @@ def test_emptying_the_cache_keeps_the_table_of_an_earlier_call(tiny):
     cache = WordCache(encoder, encoder, 3)
     table, index = cache.lookup([["a", "b"]])
     before = table[index[0]]
-    cache.lookup([["c", "d"]])  # no room for four
+    cache.lookup([["c", "d"]])  # empties the cache, which has no room for four
     assert torch.equal(table[index[0]], before)

@@ -1,4 +1,4 @@
-"""The biLMs that come with the package, and which of them a pipeline gets."""
+"""The biLMs that are bundled with the package, and which of them a pipeline uses."""
 
 import os
 import warnings
@@ -19,7 +19,7 @@ from spacy_elmo.text.tokenizers import RULES, load_language
 ROOT = Path(__file__).parents[3]
 TEXTS = {"en": "Let's stick to improvisation.", "ko": "밤새 눈이 내렸다."}
 CARD = ("Data", "Licence", "Training", "Perplexity", "Limits")
-# Words whose senses come apart, and by which vectors.
+# Vectors that separate the senses of words (BY), and words for which they do (APART).
 BY = {"en": "context 1", "ko": "sentence 2"}
 APART = {"en": ["play", "stick", "bank"], "ko": ["눈", "사과", "배"]}
 

@@ -1,4 +1,4 @@
-"""HDF5 models that are refused, with one sentence that names the file."""
+"""HDF5 models that cannot be loaded: the error is one sentence that names the file."""
 
 import json
 
@@ -15,7 +15,7 @@ from helpers.models import refusal
 
 @pytest.fixture
 def folder(tmp_path):
-    """A model with a softmax and its vocabulary."""
+    """Write a model with a softmax and its vocabulary."""
     return write_pair(tmp_path / "model", *small_model(), vocab=VOCAB)
 
 
@@ -34,7 +34,7 @@ def change_options(folder, where, value):
 
 
 def replace_array(folder, key, value):
-    """Replace an array of the file; None removes it."""
+    """Replace an array in weights.hdf5, or remove it if the value is None."""
     with h5py.File(folder / "weights.hdf5", "a") as file:
         del file[key]
         if value is not None:
@@ -57,7 +57,7 @@ def test_missing_array_is_named(key, folder):
 @pytest.mark.parametrize("key", KEYS)
 def test_array_of_another_shape_is_named(key, folder):
     array = small_model()[1][key]
-    (folder / "vocab.txt").unlink()  # the length of softmax/W is the number of words
+    (folder / "vocab.txt").unlink()  # otherwise it would not fit a longer softmax/W
     for wrong in (
         np.concatenate([array, array[:1], array[:1]]),
         array[None],
@@ -144,7 +144,7 @@ WRONG_OPTIONS = [
     ("char_cnn.n_highway", "1"),
     ("char_cnn.n_highway", -1),
 ]
-# The name in the model's config, if the message has that instead.
+# Options that have another name in our config, which the message may use instead.
 OWN_NAMES = {
     "embedding.dim": "char_dim",
     "max_characters_per_token": "max_chars",

@@ -23,7 +23,8 @@ SENTENCES = [
     ["a", "cat", "sat", "on", "a", "cat"],
     ["나는", "학교에", "간다", "다나카"],
     [],
-    ["abcdefghijklmnop", "abcdefghij", "학" * 30, "c" * 11],  # longer than 12 - 2
+    # At the limit or longer: of 12 characters, two are marks.
+    ["abcdefghijklmnop", "abcdefghij", "학" * 30, "c" * 11],
     ["XYZ", "caXt", "Ünk", "🙂", "\u3000", "나\u3000는", ""],  # not in the lists
 ]
 LOOK_ALIKES = [["<bos>", "cat", "<eos>", "<pad>", "<oov>", "<bow>", "<S>", "<UNK>"]]
@@ -73,7 +74,7 @@ def assert_same(found, expected, atol=0.0):
 
 @pytest.fixture
 def folder(tmp_path):
-    """A model with all files."""
+    """Write a model with all its files."""
     return write_model(tmp_path / "model", token__word_dim=5)
 
 

@@ -1,4 +1,5 @@
-"""ELMoForManyLangs folders that are refused, in one sentence that names the file."""
+"""ELMoForManyLangs folders that cannot be loaded: the error is one sentence that names
+the file."""
 
 import io
 import os
@@ -21,7 +22,7 @@ from helpers.models import refusal
 
 @pytest.fixture
 def folder(tmp_path):
-    """A model with all files."""
+    """Write a model with all its files."""
     return write_model(tmp_path / "model", token__word_dim=5)
 
 
@@ -89,7 +90,7 @@ def test_missing_config_is_named(folder):
 
 
 class MakesFolder:
-    """Makes a folder when it is unpickled."""
+    """An object that makes a folder when it is unpickled."""
 
     def __init__(self, path):
         self.path = str(path)
@@ -112,7 +113,7 @@ def load_anything(content):
     return torch.load(io.BytesIO(content), weights_only=False)
 
 
-# How to write an object that runs code, and how to load it carelessly.
+# Functions that write an object as a file, and that load it and run its code.
 DANGEROUS = {
     "pickle": (pickle.dumps, pickle.loads),
     "old-pickle": (lambda trap: pickle.dumps(trap, protocol=0), pickle.loads),
@@ -137,7 +138,7 @@ def test_code_in_a_pickle_does_not_run(kind, name, folder, tmp_path):
     assert file == str(folder / name)
     assert "expected a torch state dict" in sentence
     load_carelessly(content)
-    assert trap.exists()  # the file was dangerous indeed
+    assert trap.exists()  # the file does run code if it is loaded carelessly
 
 
 @pytest.mark.parametrize(
@@ -187,7 +188,7 @@ def test_text_named_pkl_is_refused(folder):
 # Wrong arrays
 
 
-SMALL = make_settings(token__word_dim=5)  # of the folder fixture
+SMALL = make_settings(token__word_dim=5)  # the settings of the fixture `folder`
 ARRAYS = [
     *((EMBEDDER, key) for key in embedder_shapes(SMALL["token_embedder"], 6)),
     *((ENCODER, key) for key in encoder_shapes(SMALL["encoder"])),

@@ -30,7 +30,7 @@ from spacy_elmo.bilm import BiLM, BiLMConfig, SoftmaxConfig, SourceError, load_b
 
 @pytest.fixture
 def folder(tmp_path):
-    """A native folder with every kind of file."""
+    """Write a native folder with every kind of file."""
     make_bilm("chars-cnn-words").save(tmp_path / "model")
     return tmp_path / "model"
 
@@ -136,7 +136,7 @@ def test_config_has_sizes_training_and_version(folder):
 
 @every_kind
 def test_constructing_opens_no_file(kind, monkeypatch):
-    make_bilm(kind)  # import everything that is imported late
+    make_bilm(kind)  # before `open` fails, because late imports open files
     encoder, lstm, softmax, lexicon, vocab = KINDS[kind]
 
     def fail(*args, **kwargs):

@@ -1,4 +1,5 @@
-"""Native folders that are refused, with one sentence that names the file."""
+"""Native folders that cannot be loaded: the error is one sentence that names the
+file."""
 
 import json
 
@@ -14,12 +15,12 @@ from safetensors.torch import load_file, save_file
 
 
 def refusal(source):
-    """Return the message a source is refused with, file included."""
+    """Return the error message for a source, including the name of the file."""
     return ": ".join(models.refusal(source))
 
 
 def change_json(path, where, value):
-    """Set a dotted key of a JSON file."""
+    """Set a value in a JSON file; `where` is its key, such as "lstm.dim"."""
     data = load_json(path)
     *sections, key = where.split(".")
     owner = data
@@ -37,7 +38,7 @@ def change_tensors(path, change):
 
 @pytest.fixture
 def folder(tmp_path):
-    """A native folder with every kind of file."""
+    """Write a native folder with every kind of file."""
     make_bilm("chars-cnn-words").save(tmp_path / "model")
     return tmp_path / "model"
 
@@ -248,7 +249,7 @@ def test_folder_of_other_files_is_refused_with_their_names(tmp_path):
         (tmp_path / f"{name}.txt").touch()
     message = refusal(tmp_path)
     assert "a.txt, b.txt, c.txt" in message
-    assert "h.txt" not in message  # a folder may hold thousands
+    assert "h.txt" not in message  # not all names: a folder may have thousands of files
 
 
 @pytest.mark.parametrize("name", ["nowhere", "no/where", "weights.hdf5"])

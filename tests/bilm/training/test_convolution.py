@@ -1,4 +1,4 @@
-"""The convolutions of training against autograd on CharCNN.convolve."""
+"""Compare the convolutions of training with autograd on CharCNN.convolve."""
 
 import pytest
 import torch
@@ -49,7 +49,8 @@ def test_outputs_and_gradients_are_those_of_autograd(monkeypatch, activation, si
 
 @pytest.mark.parametrize("n", range(14, 26))
 def test_words_that_fill_their_row(monkeypatch, n):
-    """A narrow filter has windows at their end where a wide one has none."""
+    """Check long words: at the end of the row, a narrow filter has windows where a wide
+    one has none."""
     word = "".join(chr(ord("a") + k) for k in range(n))
     encoder = make_encoder()
     check(encoder, [encoder.encode([word, "short"])], monkeypatch)

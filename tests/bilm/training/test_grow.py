@@ -71,7 +71,7 @@ def test_grown_computes_the_same(sizes, softmax):
         (WordsConfig(dim=5), LSTMConfig(8, 5), (10, 5)),
         (BYTES, LSTMConfig(5, 5, projection=False), (7, 7)),
         (BYTES, LSTMConfig(8, 5, skip_connections=False), (9, 6)),
-        (BYTES, LSTMConfig(8, 5, n_layers=1), (8, 9)),  # as many as features
+        (BYTES, LSTMConfig(8, 5, n_layers=1), (8, 9)),  # 9 is the number of filters
     ],
 )
 def test_other_kinds_of_models_grow_too(encoder, lstm, sizes):
@@ -108,8 +108,8 @@ def test_table_without_a_projection_keeps_its_width():
 
 
 def test_every_new_unit_learns(tmp_path):
-    """What nobody listens to gets a gradient nevertheless: after some steps, all
-    weights of the larger one have moved, those that began with zero too."""
+    """Check that new units get gradients although nothing uses their outputs at first:
+    after some steps, no weight is zero, not even those that began as zero."""
     config = write_config(tmp_path / "config.cfg", write_text(tmp_path / "text.txt"))
     train(config, tmp_path / "small")
     sizes = {"model__lstm__dim": 24, "model__lstm__projection_dim": 12}

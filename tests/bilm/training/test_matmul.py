@@ -1,4 +1,5 @@
-"""oneDNN's matrix products in training, used for large ones, against torch's own."""
+"""Compare oneDNN's matrix products, which training uses for large matrices, with those
+of torch."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""A training step against autograd on the reference path."""
+"""Compare a training step with autograd on a plain computation of the loss."""
 
 import pytest
 import torch
@@ -204,7 +204,7 @@ def test_result_does_not_depend_on_the_thread_count(kind, two_threads):
 
 
 def test_the_same_step_gives_the_same_bits(two_threads):
-    """Also where the vector of a word gets gradients from many tokens."""
+    """Check a window in which many tokens add to the gradient of one word's vector."""
     bilm = make_bilm(dtype=torch.float32, projection_dim=512)
     window = make_window(bilm, n_steps=90, number=0, dtype=torch.float32)
     state = make_state(bilm)
