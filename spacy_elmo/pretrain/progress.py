@@ -26,8 +26,8 @@ class JsonLog:
         self.path = path
 
     def begin(self, step: int, config: PretrainConfig) -> None:
-        """Start a log, or continue the log of an earlier run. The rows after
-        its last checkpoint are removed, since these steps will be logged again.
+        """Start a log, or continue the log of an earlier run. The rows after its
+        last checkpoint are removed, since these steps will be logged again.
 
         step (int): The step of the checkpoint; 0 to start a log.
         config (PretrainConfig): The config, which is the first row of a new log.

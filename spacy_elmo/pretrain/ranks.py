@@ -66,7 +66,7 @@ class Ranks:
             yield
         except torch.OutOfMemoryError:
             raise
-        except RuntimeError as error:  # gloo raises no other class
+        except RuntimeError as error:  # gloo raises nothing more specific
             reason = str(error).splitlines()[0]
             raise ValueError(
                 f"process {self.rank} lost the connection to another one, which may "

@@ -30,8 +30,8 @@ def find_logger(config: PretrainConfig) -> Callable[..., Any]:
 
 class SpacyLogger:
     """Calls a logger of spaCy as `spacy train` does: with a pipeline that has only
-    `elmo`, its loss, and perplexities as scores. For spaCy, a
-    higher score is better, so "score" is the negative perplexity.
+    `elmo`, its loss, and perplexities as scores. For spaCy, a higher score is
+    better, so "score" is the negative perplexity.
 
     config (PretrainConfig): Its [logger] section names the logger.
     """

@@ -133,7 +133,7 @@ class Trainer:
             restore_signals()
 
     def _on_the_clock(self, work: Callable[[], Any]) -> None:
-        """Do some work, and count its time as time of training, which has a limit."""
+        """Do some work, and count its time as training time, which has a limit."""
         start = time.monotonic()
         work()
         self.progress.seconds += self.ranks.of_first(time.monotonic() - start)

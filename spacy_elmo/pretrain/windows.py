@@ -16,7 +16,7 @@ from ..bilm.training.step import Window
 from .corpus import Stream
 
 GROUP = 128  # words of similar length that the character CNN encodes together
-MULTIPLE = 16  # the size of the last group is padded to a multiple of this
+MULTIPLE = 16  # the last group is padded to a multiple of this many words
 
 
 class WordNumbers(NamedTuple):
@@ -93,7 +93,7 @@ class Epochs:
 
         at (int): The index of the first token.
         """
-        out = np.zeros((2, n), dtype=np.int32)  # a boundary follows the text
+        out = np.zeros((2, n), dtype=np.int32)  # zeros: a boundary follows the text
         found = 0
         place = int(np.searchsorted(self._starts, at, side="right")) - 1
         while found < n and place < len(self._order):

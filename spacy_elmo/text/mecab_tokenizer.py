@@ -1,4 +1,4 @@
-"""Tokenize Korean into morphemes with python-mecab-ko, which needs only pip."""
+"""Tokenize Korean into morphemes with python-mecab-ko, which pip can install."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -41,9 +41,9 @@ def create_mecab_tokenizer() -> Callable[[Language], "MecabTokenizer"]:
 
 class MecabTokenizer(DummyTokenizer):
     """Splits text into the same tokens as spaCy's Korean tokenizer, and sets the same
-    tags, parts of speech and lemmas. There are two differences. mecab need not be
-    installed in the operating system. And `doc.text` always equals the text: between
-    morphemes, whitespace other than a single space becomes a token.
+    tags, parts of speech and lemmas. It differs in two ways: mecab need not be
+    installed in the operating system, and `doc.text` always equals the text, because
+    whitespace between morphemes becomes a token unless it is a single space.
     """
 
     def __init__(self, vocab: Vocab) -> None:

@@ -1,5 +1,5 @@
-"""Load the paragraphs of text files. Damaged text is repaired or left out, and the
-damages are counted."""
+"""Load the paragraphs of text files. Damaged text is repaired or left out, and each
+problem is counted."""
 
 import codecs
 import re
@@ -101,7 +101,7 @@ def _read_lines(
 ) -> Iterator[tuple[str, bool]]:
     """Read a file line by line.
 
-    limit (int): A line with more bytes than this is returned in parts.
+    limit (int): About the most bytes of a line that are returned at a time.
     YIELDS (tuple[str, bool]): A line without its line end, or a part of a long line,
         and whether more of that line follows.
     """
@@ -131,7 +131,8 @@ def _read_lines(
 
 
 def _last_character(data: bytes) -> int:
-    """Return the index of the last character, before which data can be cut."""
+    """Return the index of the byte that begins the last character. Data can be cut
+    there."""
     for back in (1, 2, 3):
         if data[-back] & 0xC0 != 0x80:  # not a continuation byte of UTF-8
             return len(data) - back

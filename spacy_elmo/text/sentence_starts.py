@@ -24,7 +24,7 @@ def find_sentence_starts(doc: Doc) -> np.ndarray:
     words = np.flatnonzero(~(ends | (array[:, 1] != 0)))
     if not len(words):
         return np.zeros(1, dtype=np.int64)
-    n_ends = np.append(0, np.cumsum(ends))  # marks before each token
+    n_ends = np.append(0, np.cumsum(ends))  # sentence ends before each token
     previous = np.append(0, words[:-1])
     begins = words[n_ends[words] > n_ends[previous]]
     return np.unique(np.append(0, begins))

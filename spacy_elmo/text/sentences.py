@@ -21,8 +21,7 @@ def load_sentences(
 
     texts (Sequence[str]): Files, folders or glob patterns.
     tokenization (Tokenization): How the text is divided into words.
-    problems (Problems | None): Counts the problems that are found in
-        the text.
+    problems (Problems | None): Counts the problems that are found in the text.
     YIELDS (list[str]): The words of a sentence.
     """
     problems = Counter() if problems is None else problems

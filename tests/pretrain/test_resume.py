@@ -89,7 +89,7 @@ def test_killed_at_random_moments(config_path, tmp_path):
         process = subprocess.Popen(command(*args, tmp_path / "killed"), env=env)
         log = tmp_path / "killed" / "log.jsonl"
         size = log.stat().st_size if log.exists() else 0
-        # Wait for a new line in the log: then checkpoints are written all the time.
+        # Once the log has changed, checkpoints are written all the time.
         while process.poll() is None and (
             not log.exists() or log.stat().st_size == size
         ):
