@@ -168,7 +168,7 @@ def _find_words(
         vector = look_up(static, [word])[0]
         if not vector.any():
             return []
-    first_tokens = np.unique(index.tokens, return_index=True)[1]  # one per word
+    first_tokens = np.unique(index.tokens, return_index=True)[1]  # of each word
     best: list[dict[str, Any]] = []
     for start in range(0, len(index.words), CHUNK_WORDS):
         words = index.words[start : start + CHUNK_WORDS]

@@ -1,5 +1,5 @@
 """Measure whether occurrences of a word with the same sense have similar vectors, and
-draw these vectors as points on a map."""
+compute a map that shows each occurrence as a point."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -49,8 +49,8 @@ class Sense:
 class SenseInventory:
     """The senses in the training data, by lemma and part of speech.
 
-    Each sense has one or more kinds of vectors: the layers and the mix are one kind
-    each, and so are static vectors.
+    Each sense has one or more kinds of vectors. Each layer is one kind; the mix and the
+    static vectors are two others.
     """
 
     def __init__(self) -> None:

@@ -21,8 +21,8 @@ def load_static_vectors(name: str) -> Vocab:
 
 
 def look_up(vocab: Vocab, words: Sequence[str]) -> np.ndarray:
-    """Return the vectors of words, (n_words, width). Words without a vector
-    get zeros."""
+    """Return the vectors of words, (n_words, width). Words without a vector get
+    zeros."""
     vectors = np.zeros((len(words), vocab.vectors_length), dtype=np.float32)
     ops = NumpyOps()
     for row, word in enumerate(words):

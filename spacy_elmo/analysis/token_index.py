@@ -73,8 +73,8 @@ def index_key(bilm: BiLM, text: str, tokenization: Tokenization) -> dict[str, An
 
 
 def fingerprint_text(text: str) -> str:
-    """Fingerprint the contents of text files. Their names and
-    folders do not matter."""
+    """Fingerprint the contents of text files. Their names and folders do not
+    matter."""
     return fingerprint_files((kind_of(path), path) for path in find_files([text]))
 
 

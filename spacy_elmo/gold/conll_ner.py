@@ -25,7 +25,7 @@ def read_conll_ner(path: Path, conversion: Conversion) -> Iterator[Doc]:
     The first column is the word, the last one its entity tag. If there are more
     columns, the second one is the part of speech, as in the files of CoNLL 2003.
     """
-    n_columns: int | None = None  # of the first word; all others must have the same
+    n_columns: int | None = None  # in the first line; all others must have as many
     for block in read_blocks(path):
         rows: list[list[str]] = []
         for number, line in block:

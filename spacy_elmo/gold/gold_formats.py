@@ -1,4 +1,4 @@
-"""The formats of gold data. The suffix of a file tells its format."""
+"""The formats of gold data. The suffix of a file determines its format."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
