@@ -157,7 +157,7 @@ class ProbeTask(Form):
 class Probe(Form):
     """How well each layer alone predicts tags or senses.
 
-    bilm (str): The source of the biLM.
+    bilm (str): Where the biLM was loaded from: a path or the name of a bundled biLM.
     """
 
     kind: Literal["probe"]
@@ -339,7 +339,7 @@ class RunResult(Form):
     fingerprint (str): Identifies the config, the data and the versions.
     versions (dict[str, str]): The versions of the packages that affect the scores.
     test_scores (dict[str, float] | None): None if no test data was given.
-    seconds (float): How long the training took.
+    seconds (float): How long training and evaluation took.
     """
 
     fingerprint: str
@@ -368,7 +368,7 @@ class Speeds(RootModel[dict[str, Speed]]):
 
 
 class Score(Form):
-    """A score over all seeds.
+    """A score as the mean over all seeds.
 
     spread (float | None): Sample standard deviation; None with a single seed.
     values (list[float]): The score of each seed.
@@ -394,7 +394,8 @@ class VariantResult(Form):
     error_reduction (dict[str, float | None]): For each score, the reduction of errors
         relative to the baseline: 0.2 means 20 % fewer errors. None for the baseline
         itself, and if there is no baseline or it makes no errors.
-    test_scores, test_error_reduction (dict): The same for test data, if it was given.
+    test_scores, test_error_reduction (dict): The scores and error reductions on the
+        test data; empty if no test data was given.
     """
 
     name: str

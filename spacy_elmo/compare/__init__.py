@@ -1,1 +1,1 @@
-"""Compare pipelines with ELMo and without it: same data, same seeds, same budget."""
+"""Compare pipelines with and without ELMo: same data, seeds and training settings."""

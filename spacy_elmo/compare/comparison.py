@@ -32,7 +32,7 @@ class Comparison:
     again if the fingerprint of its run has not changed (see `training_run`).
 
     pair (ConfigPair): The configs.
-    options (Options): How to compare.
+    options (Options): The options of the `compare` command.
     output (Path): The output folder.
     say (Callable[[str], None]): Prints a line.
     """

@@ -140,12 +140,13 @@ def compute_layers(config: str, part: int, n_parts: int) -> int:
 
 def measure_speed(config: str, models: list[str]) -> list[float]:
     """Measure how fast trained pipelines predict. In each round, every pipeline
-    processes the same texts of the development data. It starts with an empty cache of
-    words, as if all texts were new.
+    processes the same texts of the development data. The biLM's cache of words is
+    cleared before, as if all texts were new.
 
     config (str): The text of a config that names the development data.
     models (list[str]): The paths of the pipelines.
-    RETURNS (list[float]): Words per second of each pipeline: the median of the rounds.
+    RETURNS (list[float]): Words per second of each pipeline: the median of all rounds
+        but the first.
     """
     pipelines = [spacy.load(path) for path in models]
     settings = Config().from_str(config, interpolate=True)

@@ -8,7 +8,7 @@ KEEP = ("all", "first", "none")
 
 @dataclass
 class Options:
-    """How to compare.
+    """The options of a comparison.
 
     title (str): The title of the table; by default, the name of the output folder.
     variants (list[str] | None): Names of variants; by default, all variants that are

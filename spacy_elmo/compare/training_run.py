@@ -10,7 +10,8 @@ same. The fingerprint covers everything that affects the scores:
   pipelines with word vectors;
 - the versions of spaCy and Thinc and, if ELMo is used, of spacy-elmo and torch. Rows
   from different versions would not be a fair comparison, so after an upgrade the
-  trainings are repeated. An upgrade of spacy-elmo or torch keeps the baselines.
+  trainings are repeated. After an upgrade of spacy-elmo or torch, only the trainings
+  with ELMo are repeated.
 """
 
 import copy

@@ -66,7 +66,7 @@ def copy_cnn_sizes(config: Config, baseline: Config) -> None:
 
 
 def _find_cnn(section: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the first subsection that describes a CNN."""
+    """Return the first section that describes a CNN: this one or one inside it."""
     layers = {key: value for key, value in section.items() if isinstance(value, dict)}
     if all(
         set(keys) <= layers.get(part, {}).keys() for part, keys in CNN_SIZES.items()

@@ -124,9 +124,8 @@ def predict_vectors(
 
     shares (Sequence[float]): The share of each layer in the vectors, (n_layers + 1,).
     keep_layers (bool): Whether to return the layers as well.
-    RETURNS: Two lists with an item for each doc. The first has the vectors, (n_tokens,
-        width). The second has the layers, (n_tokens, n_layers + 1, width), or None if
-        they are not kept.
+    RETURNS: Two lists with an item for each doc: the vectors, (n_tokens, width), and
+        the layers, (n_tokens, n_layers + 1, width), or None if they are not kept.
     """
     bilm = get_shim(model).bilm
     width, device = bilm.config.width, bilm.device

@@ -15,7 +15,7 @@ from .segments import SegmentedDoc
 from .settings import EncodingSettings
 
 # The biLM sorts the segments of a call by length, which reduces padding. Larger calls
-# would need more memory and hardly reduce it further.
+# would need more memory and have hardly less padding.
 MAX_CALL_TOKENS = 2**16
 
 Rows = slice | Tensor

@@ -79,7 +79,7 @@ class Replacement:
         return self  # copying a model must not copy the component
 
     def __reduce__(self) -> Any:
-        # Pickling a model must not pickle the component. When a component is loaded, it
+        # Pickling a model must not pickle the component. An unpickled component
         # installs a new callback.
         return _return_none, ()
 

@@ -1,4 +1,4 @@
-"""Settings of how docs are segmented and encoded."""
+"""The settings for segmenting and encoding docs."""
 
 from dataclasses import asdict, dataclass
 from typing import Any

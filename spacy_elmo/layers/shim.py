@@ -69,8 +69,8 @@ class BiLMShim(Shim):
         """Load the weights that training starts from.
 
         source (str | None): Where to load them from. By default, weights that were set
-            by from_bytes are kept. Without these, the weights are loaded from the
-            `source` of the constructor, unless they are loaded and not yet updated.
+            by from_bytes are kept. All other weights are loaded from the `source` of
+            the constructor, unless they were loaded before and not updated since.
         lang (str | None): The language, used if it was not known before.
         """
         self.lang = self.lang or lang

@@ -12,7 +12,8 @@ from thinc.types import Floats2d, Floats3d
 class Layers:
     """The layers that the biLM has computed for some docs.
 
-    data (list[Floats3d]): (n_tokens, n_layers + 1, width) for each doc.
+    data (list[Floats3d]): (n_tokens, n_layers + 1, width) for each doc. Layer 0 has the
+        token vectors, and the n_layers layers above it are those of the LSTMs.
     frozen (bool): Whether the biLM is frozen, so that no gradient of the layers is
         needed.
     """

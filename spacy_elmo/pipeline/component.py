@@ -127,7 +127,7 @@ class Elmo(TrainablePipe):
         return True
 
     def find_listeners(self, component: Any) -> None:
-        """Add the listeners in the model of another component whose upstream is this
+        """Add all listeners in the model of another component that listen to this
         component."""
         model = getattr(component, "model", None)
         if isinstance(model, Model):
@@ -356,8 +356,8 @@ class Elmo(TrainablePipe):
     ) -> None:
         """Load the weights.
 
-        bilm (str | None): Where to load them from; by default, the `bilm` of the
-            component's config.
+        bilm (str | None): Where to load them from. By default, the weights of a saved
+            pipeline are kept, and others are loaded from the `bilm` of the config.
         """
         validate_get_examples(get_examples, "Elmo.initialize")
         if nlp is not None:
@@ -373,5 +373,5 @@ class Elmo(TrainablePipe):
         return get_shim(self.model)
 
 
-# The import installs them, so that they also work on docs from another process.
+# Importing this module installs the attributes, so docs from other processes have them.
 install_extensions()

@@ -79,8 +79,7 @@ class ElmoView:
         return self.surprisal_of(slice(0, len(self.doc)))
 
     def layers_of(self, tokens: slice) -> Floats3d:
-        """Return the layers of a slice of the tokens, (n_sliced, n_layers + 1,
-        width)."""
+        """Return the layers of some tokens, (n_sliced, n_layers + 1, width)."""
         layers = self._data(tokens)["layers"]
         if layers is None:
             raise ValueError(
@@ -90,7 +89,7 @@ class ElmoView:
         return layers[tokens]
 
     def vectors_of(self, tokens: slice) -> Floats2d:
-        """Return the vectors of a slice of the tokens, (n_sliced, width)."""
+        """Return the vectors of some tokens, (n_sliced, width)."""
         data = self._data(tokens)
         if data["vectors"] is not None:
             return data["vectors"][tokens]
@@ -100,7 +99,7 @@ class ElmoView:
         return (layers * shares[:, None]).sum(axis=1)
 
     def surprisal_of(self, tokens: slice) -> np.ndarray:
-        """Return the surprisal of a slice of the tokens, (n_sliced, 2)."""
+        """Return the surprisal of some tokens, (n_sliced, 2)."""
         bits = self._data(tokens)["surprisal"]
         if bits is None:
             raise ValueError(
@@ -111,8 +110,8 @@ class ElmoView:
 
     def _data(self, tokens: slice) -> ElmoData:
         """Return the data of the doc, or raise ValueError if the given tokens have
-        changed. Only these are checked, so that access to one token takes constant
-        time."""
+        changed. Only the given tokens are checked, so that access to one token takes
+        constant time."""
         data = get_data(self.doc)
         if data is None:
             raise ValueError(

@@ -58,8 +58,8 @@ def make_elmo(
         what the architecture spacy-elmo.ElmoModel.v1 returns.
     bilm (str | None): A folder, a file or the name of a bundled biLM, as for load_bilm.
         None for the bundled biLM of the pipeline's language. The biLM is loaded when
-        its weights are first needed. A saved pipeline contains the weights, so it does
-        not load this one.
+        its weights are first needed. A saved pipeline contains its weights and never
+        loads this biLM.
     mix (list[float] | None): The share of each layer in doc.tensor, from the token
         vectors to the top layer, (n_layers + 1,); None for the mean of all layers.
     surprisal (bool): Also set doc._.elmo_surprisal. This needs the softmax of the biLM,

@@ -46,8 +46,8 @@ class LayerCache:
 
     ops (Ops): The ops of the arrays.
     shape (tuple[int, int]): The last two dimensions, (n_layers + 1, width).
-    memory (int): How many bytes to keep in memory, on the device of the ops. Later
-        layers are only written to disk.
+    memory (int): How many bytes to keep in memory, on the device of the ops. Layers
+        that do not fit are only written to disk.
     folder (Path | None): A folder to which all layers are written immediately, so that
         later runs find them there. None for a temporary folder, which gets only the
         layers that do not fit in memory.

@@ -12,8 +12,8 @@ def find_mixes(nlp: Language) -> Iterator[tuple[str, list[float], float]]:
     """Find all ElmoMix layers in a pipeline.
 
     YIELDS (tuple[str, list[float], float]): The name of the component, the weights s_j,
-        (n_layers + 1,), and the scale gamma. A Tok2VecWithElmo may have two mixes, so
-        "(input)" or "(output)" is appended to its name.
+        (n_layers + 1,), and the scale gamma. A Tok2VecWithElmo may have two mixes: for
+        its mixes, "(input)" or "(output)" is added to the name.
     """
     for name, pipe in nlp.components:
         model = getattr(pipe, "model", None)
