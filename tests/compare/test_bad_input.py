@@ -1,4 +1,4 @@
-"""`python -m spacy elmo compare` refuses bad input with one sentence."""
+"""Test that `spacy elmo compare` refuses bad input with a message of one sentence."""
 
 import pytest
 from helpers.comparing import PAIR, make_command

@@ -1,4 +1,4 @@
-"""The layers of all texts are computed once and used by all runs."""
+"""Test that the layers of all texts are computed once and used by all runs."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def test_layers_are_computed_once(data, in_process, tmp_path, monkeypatch):
     monkeypatch.setitem(JOBS, "speed", lambda **arguments: [1.0])
     wanted = {"variants": ["mix-1"], "seeds": [0, 1], "shares": [1.0], "keep": "all"}
     compare(data, tmp_path, wanted)
-    assert before == [5, 5] and sum(encoded) == 5  # the different docs of all corpora
+    assert before == [5, 5] and sum(encoded) == 5  # each different doc once
     assert len(list(tmp_path.glob("models/*"))) == 2
 
 
@@ -55,7 +55,7 @@ def test_layers_are_the_same_for_any_number_of_processes(data, tmp_path, monkeyp
         elmo = load_model_from_config(config.interpolate()).get_pipe("elmo")
         outputs = elmo.predict(make_docs())
         layers.append(np.concatenate([output.layers for output in outputs]))
-        assert encoded == []  # all from the cache
+        assert encoded == []  # all layers came from the cache
     for other in layers[1:]:
         np.testing.assert_array_equal(layers[0], other)
 

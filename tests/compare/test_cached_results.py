@@ -1,4 +1,4 @@
-"""Results of earlier calls are used again, as long as nothing has changed."""
+"""Test that `compare` uses its earlier results again if nothing has changed."""
 
 import shutil
 import subprocess
@@ -61,12 +61,12 @@ def test_runs_are_repeated_after_a_change_of_config_or_data(
         compare(copied, output, **given)
         return len(fake_training.take_trained())
 
-    assert rerun() == 0  # the same data in another place
+    assert rerun() == 0  # the data are the same, only in another folder
     assert rerun(**{"components.elmo.cache_folder": str(tmp_path)}) == 0
     assert rerun(**{"training.dropout": 0.2}) == 12
     assert rerun(**{"training.dropout": 0.2}) == 0
     assert rerun() == 12
-    assert rerun(**{"elmo.layer_norm": False}) == 8  # those with ELMo
+    assert rerun(**{"elmo.layer_norm": False}) == 8  # only the runs with ELMo
     assert rerun() == 8
     save_bilm(copied / "bilm", seed=1)
     assert rerun() == 8
@@ -99,8 +99,10 @@ def test_comparison_continues_after_it_was_killed(data, in_process, tmp_path):
 
 @pytest.fixture
 def install(tmp_path, monkeypatch):
-    """A function that installs the metadata of a package, in place of any other version
-    of it."""
+    """Return a function that makes Python believe that a package is installed.
+
+    It writes only the metadata, and replaces those of an earlier call for the package.
+    """
     site = tmp_path / "site"
     site.mkdir()
     monkeypatch.syspath_prepend(str(site))
@@ -146,7 +148,7 @@ def test_another_version_of_a_sourced_pipeline_is_noticed(install):
 
 
 def test_only_settings_that_name_sources_are_fingerprinted(tmp_path, monkeypatch):
-    """A folder that is called like a value of the config does not count."""
+    """Check that a folder with the name of some value in the config is ignored."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "en").mkdir()
     config = Config({"nlp": {"lang": "en"}, "paths": {"train": "", "dev": "no"}})

@@ -1,4 +1,4 @@
-"""A whole comparison with the real command: what it writes and what it keeps."""
+"""Run a whole comparison with the real command, and check its files and output."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def compared(data, tmp_path_factory):
-    """A folder of results, and what was printed."""
+    """Run the command, and return its output folder and the text that it printed."""
     output = tmp_path_factory.mktemp("compared")
     options = ["--variants", ",".join(reversed(VARIANTS)), "--seeds", "3,5"]
     options += ["--shares", "0.5,1", "--n-process", "2", "--title", "A_title"]

@@ -1,4 +1,4 @@
-"""The variants that are compared, and their configs."""
+"""Test which variants `compare` trains, and with which configs."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from spacy_elmo.compare.options import Options
 
 @pytest.fixture(scope="module")
 def pair(data):
-    """Configs with word vectors."""
+    """Return the two configs, with a path of word vectors."""
     given = {"paths.vectors": str(data / "bilm")}
     return ConfigPair(*PAIR, make_overrides(data, **given))
 
@@ -87,13 +87,14 @@ def test_whole_cnn_is_the_baselines(task, data):
     for name in found.keys() & {"output", "whole"}:
         assert found[name] == [theirs] * len(pair.task.split(", "))
     assert found["both"] == found["mix-1"] == find_cnns(pair.elmo["components"])
-    # The variant is for configs that leave something out beside ELMo.
+    # In some configs the CNN with ELMo is smaller than that of the baseline. Only these
+    # have the variant "whole", which gives it the size of the baseline.
     assert ("whole" in found) == any(cnn != theirs for cnn in found["both"])
     assert ("whole" in found) == (task in ("ner", "parsing"))
 
 
 def find_cnns(section):
-    """List the embed and encode layers of a section."""
+    """Return the configs of embed and encode of each tok2vec in a section."""
     if "embed" in section:
         return [(section["embed"], section["encode"])]
     inner = [value for value in section.values() if isinstance(value, dict)]

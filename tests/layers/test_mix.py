@@ -1,4 +1,4 @@
-"""ElmoMix compared with its formula, and gradients with finite differences."""
+"""Compare ElmoMix with its formula, and gradients with finite differences."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,12 @@ def make_mix(layers, **options):
 
 
 def formula(h, w, gamma, *, layer_norm=False, fixed=None):
-    """Compute the paper's formula in float64. h: (n_tokens, n_layers, width)."""
+    """Compute the mix with the formula of the ELMo paper, in float64.
+
+    h: The layers, (n_tokens, n_layers, width).
+    w: The weights before the softmax, (n_layers,).
+    RETURNS (np.ndarray): (n_tokens, width)
+    """
     s = np.exp(w) / np.exp(w).sum() if fixed is None else np.array(fixed)
     if layer_norm:
         mean, variance = h.mean(-1, keepdims=True), h.var(-1, keepdims=True)
@@ -85,7 +90,7 @@ def test_get_mix_returns_shares_and_gamma():
     s, gamma = get_mix(make_mix(layers, fixed=[1.0, 0.0, 5.0]))
     assert s == [1.0, 0.0, 5.0] and gamma == 1.0
     assert get_mix(make_mix(layers))[0] == pytest.approx([1 / 3] * 3)
-    # Large w do not overflow.
+    # Large values in w do not overflow.
     assert get_mix(make_mix(layers, init_weights=[999.0, 0, 0]))[0] == [1, 0, 0]
 
 
@@ -96,7 +101,8 @@ def test_layer_norm_normalizes_each_token_in_each_layer():
         for vectors in mix.predict(layers):
             np.testing.assert_allclose(vectors.mean(1), 0, atol=1e-5)
             np.testing.assert_allclose(vectors.std(1), 1, atol=1e-3)
-    # Other docs in the batch and whitespace make no difference.
+    # The result does not depend on the other docs, and the zeros of whitespace tokens
+    # stay zeros.
     alone = Layers([layers.data[0], np.zeros((1, 3, 4), "float32")])
     found = mix.predict(alone)
     assert np.array_equal(found[0], mix.predict(layers)[0])
@@ -210,7 +216,7 @@ def test_l2_adds_its_gradient_in_each_batch():
     np.testing.assert_allclose(mix.get_param("w"), w - 0.1 * 4 * 0.3 * w, rtol=1e-6)
 
 
-# Gradients of the biLM, through mix, concatenation and listener
+# Gradients that reach the biLM through the mix, concatenation and listener
 
 
 class Recorder:
@@ -251,7 +257,8 @@ NORMED, PLAIN = with_elmo("input", layer_norm=True), elmo_alone(init_gamma=-2.0)
     ],
 )
 def test_gradients_of_the_bilm_match_finite_differences(bilm, tasks, chosen):
-    """Use the loss sum(Y * R). The last task gets only some of the docs."""
+    """Compare with the slope of a loss: the sum of the outputs of all tasks, multiplied
+    by random numbers R. The last task gets only the chosen docs."""
     nlp, examples = make_nlp(bilm, tasks, frozen=False)
     models = tok2vecs(nlp, tasks)
     docs = [example.predicted for example in examples]
@@ -289,8 +296,12 @@ def test_gradients_of_the_bilm_match_finite_differences(bilm, tasks, chosen):
 
 
 def difference(weight, index, loss, step):
-    """Compute the slope of the loss. A small step suffers from rounding in float32, a
-    large one may change which piece of a maxout or pooling is the maximum."""
+    """Compute the slope of the loss for one number of a weight.
+
+    step (float): How far to change the number. If it is too small, rounding in float32
+        matters. If it is too large, another input of a maxout or a max pooling may
+        become the maximum.
+    """
     flat = weight.data.view(-1)
     before = flat[index].item()
     losses = []
@@ -321,7 +332,7 @@ def test_a_task_without_gold_does_not_change_the_gradients_of_others(bilm):
     for name, gradient in expected.items():
         np.testing.assert_allclose(found[name], gradient, rtol=1e-4, atol=1e-5)
         assert np.abs(with_parser[name] - gradient).max() > 1e-3
-    # Leaving out the last task works as well.
+    # If the last task is left out, the gradients of the other tasks still arrive.
     expected = gradients(examples, exclude=["senter"])
     assert any(g.any() for g in expected.values())
     assert not gradients(examples, exclude=list(tasks))

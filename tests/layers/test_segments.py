@@ -1,4 +1,4 @@
-"""How docs are cut into segments, and from which segment a token gets its vectors."""
+"""Test how docs are cut into segments, and which segment gives a token its vectors."""
 
 import subprocess
 import sys
@@ -20,7 +20,10 @@ def words_of(tokens):
 
 
 def slow_layers(bilm, doc, sentences, window=256, overlap=64):
-    """Compute the layers of a doc with one call of the biLM per window."""
+    """Compute the layers of a doc with one call of the biLM per window.
+
+    RETURNS (np.ndarray): (n_tokens, n_layers, width), zeros for whitespace.
+    """
     width = bilm.config.width
     layers = np.zeros((len(doc), bilm.config.lstm.n_layers + 1, width), np.float32)
     for sentence in sentences:
@@ -103,7 +106,7 @@ def test_sentences_are_segments_where_boundaries_are_set(tiny, make_nlp, segment
 
 @pytest.mark.parametrize("ends", [".", "!?", "...", "\n", "다 .", '. "'])
 def test_punctuation_ends_sentences(tiny, make_nlp, ends):
-    """Compare with spaCy's sentencizer, whose rule pretraining uses too."""
+    """Compare with spaCy's sentencizer, which pretraining imitates too."""
     text = TEXT.replace(" . ", f" {ends} ")
     doc = make_nlp(segments="punctuation")(text)
     assert not doc.has_annotation("SENT_START")
@@ -159,7 +162,7 @@ def test_sentences_can_be_required(make_nlp):
     message = str(caught.value)
     assert "\n" not in message
     assert "segments is 'sentences'" in message and "'sentencizer'" in message
-    # Docs this short need no boundaries.
+    # Docs with at most one token need no boundaries.
     assert nlp("").tensor.shape == (0, 10)
     assert nlp("One").tensor.any()
 
@@ -213,7 +216,11 @@ def test_the_bilm_never_sees_whitespace(make_nlp, monkeypatch):
 
 
 def stateful_layers(bilm, segments):
-    """Compute the layers of one doc, segment by segment."""
+    """Compute the layers of one doc with a call per segment that continues the state.
+
+    segments (Iterable[list[str]]): The words of each segment.
+    RETURNS (np.ndarray): (n_words, n_layers, width)
+    """
     bilm.reset_state()
     found = [bilm.embed([segment], stateful=True)[0] for segment in segments]
     bilm.reset_state()
@@ -287,5 +294,5 @@ def test_the_layers_of_a_long_doc_are_never_all_in_memory(tmp_path):
     n_tokens = 200_000
     command = [sys.executable, "-c", LONG, str(tmp_path), str(n_tokens)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    layers = n_tokens * 3 * 64 * 4  # 154 MB, beside the 51 MB of doc.tensor
+    layers = n_tokens * 3 * 64 * 4  # bytes: 154 MB; doc.tensor has 51 MB
     assert int(done.stdout) * 1024 < layers

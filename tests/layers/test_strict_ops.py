@@ -1,5 +1,7 @@
-"""The Thinc side on a simulated GPU (see the fixture `device`): mistakes that fail on a
-GPU fail here, and code makes the host wait for the device only where it must."""
+"""Run the code for Thinc on a simulated GPU (see the fixture `device`).
+
+Mistakes that would fail on a GPU must fail here too. The code may make the host (the
+CPU) wait for the device (the GPU) only where this cannot be avoided."""
 
 import copy
 import operator
@@ -113,7 +115,7 @@ def test_transfers_are_counted(device, what):
 
 def test_kernels_refuse_arrays_that_are_not_contiguous(device):
     x = device.ops.xp.ones((4, 6), dtype="float32")[:, :3]
-    if device.counts:  # cupy does not check, and gives wrong numbers
+    if device.counts:  # cupy does not check this, and computes wrong numbers
         with pytest.raises(ValueError, match="contiguous"):
             device.ops.seq2col(x, 1)
     assert device.ops.seq2col(device.ops.as_contig(x), 1).shape == (4, 9)
@@ -126,10 +128,10 @@ def test_transfers_are_counted_for_the_function_that_asks_for_them(device):
         shares, gamma = get_mix(mix)
     assert shares == pytest.approx([1 / 3] * 3) and gamma == 1.0
     with device.transfers():
-        device.host(mix.get_param("w"))  # by the test
+        device.host(mix.get_param("w"))  # not counted, because the test asks for it
 
 
-# The torch side
+# Code that uses torch
 
 
 @pytest.mark.filterwarnings("ignore:Accessing the data pointer of Fake")
@@ -139,9 +141,9 @@ def test_encoding_docs_never_waits(bilm, stateful, monkeypatch):
     model = ElmoModel(bilm, settings, frozen=False)
     lm = get_shim(model).bilm
     nlp = spacy.blank("en")
-    # Short docs, because each operation on a fake tensor takes half a millisecond.
+    # The docs are short, because operations on fake tensors are slow.
     docs = [segment_doc(nlp(text), settings) for text in ("a  b c", "", " ")]
-    # Fake tensors cannot become arrays.
+    # Fake tensors cannot be converted to arrays.
     monkeypatch.setattr(elmo_model, "to_array", lambda ops, tensor: tensor.detach())
     monkeypatch.setattr(elmo_model, "to_tensor", lambda array, device: array)
     with fake_cuda() as gpu:
@@ -252,7 +254,7 @@ def test_the_mix_trains_without_transfers(device, options, frozen):
     with use_ops("numpy"):
         expected = run(ElmoMix().ops)
     assert all(map(device.has, found))
-    if "dropout" not in options:  # a GPU draws other random numbers
+    if "dropout" not in options:  # the random numbers of a GPU differ
         for x, y in zip(found, expected, strict=True):
             assert_close(device, x, y)
 

@@ -1,5 +1,5 @@
-"""The `elmo` component as users see it: its attributes, its settings, and that results
-do not depend on batches and processes."""
+"""Test the `elmo` component as users see it: its attributes and settings, and that the
+results do not depend on batches and processes."""
 
 import multiprocessing
 import pickle
@@ -20,7 +20,8 @@ TEXT = "Let's stick to improvisation in this skit."
 
 
 def refusal(function, *args, **kwargs):
-    """Return the message of a ValueError, after a check that it is one line."""
+    """Call a function that must raise ValueError with a message of one line, and return
+    the message."""
     with pytest.raises(ValueError) as caught:
         function(*args, **kwargs)
     assert "\n" not in str(caught.value)
@@ -56,10 +57,10 @@ def test_layer_0_is_the_token_vector_twice(make_nlp):
     assert words.any()
     assert_close(words[:, :5], words[:, 5:], 0)
     again = make_nlp()("skit in other words")._.elmo.layers[:, 0]
-    assert_close(again[:2], words[[7, 5]])  # the context does not matter
+    assert_close(again[:2], words[[7, 5]])  # although the context is another
 
 
-@pytest.mark.filterwarnings("ignore:.*W007")  # spaCy's, for any doc.tensor
+@pytest.mark.filterwarnings("ignore:.*W007")  # spaCy warns if there are no word vectors
 def test_vectors_and_similarity_of_spacy_work(make_nlp):
     nlp = make_nlp()
     doc, other = nlp(TEXT), nlp("Another text")

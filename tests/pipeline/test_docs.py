@@ -1,4 +1,4 @@
-"""ELMo data on docs: what is stored, what becomes of it when docs are saved, copied or
+"""Test the ELMo data of docs: what is stored, what happens if docs are saved, copied or
 retokenized, and which layers listeners get for such docs."""
 
 import pickle
@@ -14,7 +14,7 @@ TEXT = "New York is in the USA . It is \n large ."
 
 @pytest.fixture
 def other_folder(random_pair, tmp_path):
-    """Save another biLM of the same sizes."""
+    """Save a second biLM, whose layers have the same shape as those of `tiny`."""
     lstm = {"projection_dim": 5, "n_layers": 2}
     random_pair(8, scale=0.5, lstm=lstm).bilm.save(tmp_path / "other")
     return str(tmp_path / "other")
@@ -26,7 +26,7 @@ def nlp(make_nlp):
 
 
 def assert_same(doc, other):
-    """Assert that all attributes of two docs have the same values."""
+    """Assert that two docs have the same ELMo layers and vectors."""
     assert_close(doc._.elmo.layers, other._.elmo.layers)
     assert_close(doc._.elmo.vectors, other._.elmo.vectors)
     assert_close(doc[-1]._.elmo, other[-1]._.elmo)
@@ -34,8 +34,11 @@ def assert_same(doc, other):
 
 
 def assert_refused(doc, *parts, token=-1):
-    """Assert that each attribute of a doc and of one of its tokens raises an error with
-    a message of one line that contains the parts."""
+    """Assert that all ELMo attributes of a doc raise ValueError with a good message.
+
+    parts (str): What the message, which must be one line, contains.
+    token (int): The token whose attributes are checked too.
+    """
     for access in (
         lambda: doc._.elmo.layers,
         lambda: doc._.elmo.vectors,
@@ -64,7 +67,7 @@ def test_layers_are_stored_as_the_settings_say(nlp, make_nlp, store, dtype, cach
         assert_close(
             layers, expected._.elmo.layers, 1e-6 if dtype == "float32" else 2e-3
         )
-        # Vectors are float32 even if layers are not.
+        # Vectors are float32 even if the layers are float16.
         assert doc.tensor.dtype == doc._.elmo.vectors.dtype == np.float32
         assert_close(doc.tensor, expected.tensor)
         assert_close(doc._.elmo.vectors, expected.tensor)
@@ -139,7 +142,8 @@ def test_docs_made_from_other_docs_have_no_vectors(nlp):
     cut = docs[0][1:4].as_doc(copy_user_data=True)
     for doc in (merged, cut):
         assert_refused(doc, "no ELMo vectors", "Doc.from_docs", "Span.as_doc")
-    # Doc.from_docs sets a sentence boundary where the second doc begins.
+    # Doc.from_docs sets a sentence boundary where the second doc begins, so the layers
+    # are those of the separate docs.
     expected = np.concatenate([doc._.elmo.layers for doc in docs])
     assert_close(nlp(merged)._.elmo.layers, expected)
     assert_same(nlp(cut), nlp("York is in"))
@@ -209,7 +213,7 @@ def test_running_twice_gives_the_results_of_the_last_run(nlp, make_nlp, other_fo
     assert np.abs(expected.tensor - doc.tensor).max() > 0.1
     other.get_pipe("elmo")(doc)
     assert_same(doc, expected)
-    # spaCy caches these two.
+    # spaCy caches these two, so they could be those of the first run.
     assert_close(doc.vector, expected.vector)
     assert doc.vector_norm == pytest.approx(expected.vector_norm)
 
@@ -245,7 +249,7 @@ def make_tagging(make_nlp):
         for n in range(6):
             tagger.add_label(f"T{n}")
         nlp.initialize()
-        # Without training, all tokens would get the same label.
+        # Set random weights: without training, all tokens would get the same label.
         softmax, mean = tagger.model.get_ref("softmax"), nlp(TEXT).tensor.mean(axis=0)
         weights = np.random.default_rng(0).normal(0, 9, (6, 10)).astype("f")
         softmax.set_param("W", weights)
@@ -267,7 +271,8 @@ def tags(docs):
 
 
 def listener_layers(nlp, docs):
-    """Return the layers that the tagger's listener gets."""
+    """Return the layers that the tagger's listener gets for some docs, one array of
+    shape (n_tokens, n_layers, width) per doc."""
     nodes = nlp.get_pipe("tagger").model.walk()
     return (
         next(node for node in nodes if node.name == "elmo-listener").predict(docs).data
@@ -300,7 +305,7 @@ def test_listeners_get_layers_of_the_segments_that_elmo_saw(make_tagging, storag
     docs = list(nlp.pipe(texts(30), batch_size=30))
     assert all(len(list(doc.sents)) > 1 for doc in docs)
     early = listener_layers(nlp, docs)
-    # Process more docs than the component remembers.
+    # Process so many docs that the component forgets the layers of the first ones.
     list(nlp.pipe((f"another text {n}" for n in range(100)), batch_size=10))
     for a, b, layers in zip(early, listener_layers(nlp, docs), expected, strict=True):
         assert_close(a, layers)

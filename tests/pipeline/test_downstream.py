@@ -1,4 +1,4 @@
-"""Tasks of spaCy learn with `elmo` before them, and a frozen biLM does not change."""
+"""Test that components learn from `elmo`, and that a frozen biLM does not change."""
 
 import copy
 import gc
@@ -112,7 +112,8 @@ def test_tasks_share_one_elmo_and_learn_separate_mixes(bilm):
 
 
 def test_a_shared_tok2vec_can_listen_to_elmo(bilm):
-    """Train elmo -> tok2vec -> tagger. Gradients arrive after tok2vec's update."""
+    """Train elmo -> tok2vec -> tagger and senter. Gradients arrive at `elmo` only after
+    the update of tok2vec."""
     name = "spacy.Tok2VecListener.v1"
     listener = {"@architectures": name, "width": 16, "upstream": "tok2vec"}
     tasks = {"tagger": listener, "senter": listener}
@@ -153,7 +154,7 @@ def test_models_of_spacy_accept_a_width_that_is_known_late(bilm, name, model, to
 
 
 def test_a_width_that_does_not_depend_on_the_bilm_is_known_at_once():
-    """spaCy's EntityLinker needs the width before the model is initialized."""
+    """Check the width before initialization, which spaCy's EntityLinker needs."""
     for where, width in (("input", 16), ("output", None), ("both", None)):
         model = registry.resolve({"tok2vec": with_elmo(where)})["tok2vec"]
         assert model.maybe_get_dim("nO") == width
@@ -194,7 +195,7 @@ def test_a_frozen_bilm_does_not_change(bilm):
     }
     for state in (optimizer.mom1, optimizer.mom2, optimizer.averages):
         assert state and set(state) <= learned
-    # A gradient that someone else computed does not change it either.
+    # Gradients that were set by other code do not change the biLM either.
     for weight in bilm_of(nlp).parameters():
         weight.grad = torch.ones_like(weight)
     elmo.finish_update(optimizer)
@@ -246,7 +247,7 @@ def test_predictions_do_not_depend_on_how_many_layers_are_remembered(
     expected = [nlp(text).to_json() for text in texts]
     encoded.clear()
     assert [doc.to_json() for doc in nlp.pipe(texts)] == expected
-    assert sum(encoded) == 3  # the tagger gets the layers that elmo has computed
+    assert sum(encoded) == 3  # once per doc: the tagger uses the layers of elmo
     monkeypatch.setattr(layer_source, "MAX_RECENT_TOKENS", 6)
     encoded.clear()
     assert [doc.to_json() for doc in nlp.pipe(texts)] == expected

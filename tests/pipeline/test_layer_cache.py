@@ -1,4 +1,5 @@
-"""The layer cache: training encodes each doc once, with unchanged results."""
+"""Test that with the layer cache, training encodes each doc once and gives the same
+results."""
 
 import gc
 import io
@@ -34,7 +35,7 @@ def bilm(tmp_path_factory):
 
 @pytest.fixture
 def caches(monkeypatch):
-    """Return a list of all caches that the test makes."""
+    """Return a list to which each cache that the test creates is added."""
     made = []
     original = LayerCache.__init__
 
@@ -62,7 +63,7 @@ def make_cache(memory=0, folder=None, numbers=()):
 
 
 def found(cache, numbers=range(5)):
-    """Return the numbers that a cache has, after a check of their layers."""
+    """Return the numbers whose layers are in a cache, and check these layers."""
     results = {number: cache.get(key(number)) for number in numbers}
     for number, array in results.items():
         if array is not None:
@@ -77,8 +78,8 @@ def found(cache, numbers=range(5)):
 @pytest.mark.parametrize("memory, n_on_disk", [(0, 4), (144 * 4, 2), (2**20, 0)])
 def test_layers_are_found_in_memory_and_on_disk(memory, n_on_disk):
     cache = make_cache(memory, numbers=[0, 1, 2, 3, 4])
-    # The doc without tokens takes no memory. The limit of 144 * 4 bytes lets 1 and 2
-    # stay in memory, so that 3 and 4 go to disk.
+    # Doc 0 has no tokens and takes no memory. With a limit of 144 * 4 bytes, docs 1 and
+    # 2 stay in memory, and docs 3 and 4 are written to disk.
     assert cache.n_on_disk == n_on_disk
     assert len(cache) == 5
     assert found(cache, range(7)) == found(cache, range(7)) == [0, 1, 2, 3, 4]
@@ -109,7 +110,7 @@ def test_caches_can_share_a_folder(tmp_path):
     for cache, numbers in ((first, [1, 2]), (second, [2, 3])):
         for number in numbers:
             cache.put(key(number), layers(number).astype("float32"))
-    # Neither sees the files that the other has written since.
+    # A cache does not see files that another one writes after the cache was created.
     assert found(first) == [1, 2] and found(second) == [2, 3]
     assert found(make_cache(folder=tmp_path)) == [1, 2, 3]
 
@@ -176,11 +177,13 @@ TASKS = {"tagger": with_elmo("both"), "senter": elmo_alone()}
 
 
 def run(bilm, encoded=None, *, n_epochs=3, memory_mb=None, **config):
-    """Train for some epochs, one doc at a time, because the layers of a doc depend in
-    the last bits on the other docs of the batch.
+    """Train a pipeline for some epochs.
 
-    encoded: Cleared when training begins.
-    RETURNS: The pipeline, and a list of losses, weights and predictions.
+    Each batch is one doc, because rounding makes the layers of a doc depend slightly on
+    the other docs in its batch.
+    encoded (list[int]): The fixture `encoded`, which is cleared when training begins.
+    RETURNS (tuple[Language, list]): The pipeline, and a list with the losses of all
+        steps, the weights and a prediction. Equal lists mean equal results.
     """
     nlp, examples = make_nlp(bilm, TASKS, **config)
     if memory_mb is not None:
@@ -217,14 +220,14 @@ def test_training_encodes_each_doc_once_with_the_same_results(
     bilm, expected, encoded, caches, config, n_on_disk
 ):
     _, results = run(bilm, encoded, **config)
-    assert encoded == [1, 1, 1, 1]  # the last one is the prediction at the end
+    assert encoded == [1, 1, 1, 1]  # three docs, and the prediction at the end
     assert results == expected
     assert [cache.n_on_disk for cache in caches] == [n_on_disk]
 
 
 def test_always_caches_predictions_too(bilm, expected, encoded):
     nlp, results = run(bilm, encoded, cache_layers="always")
-    assert encoded == []  # after initialize
+    assert encoded == []  # initialize has already encoded all docs
     for found, losses in zip(results[:9], expected):
         assert found == pytest.approx(losses, rel=1e-4)
     assert results[-1] == expected[-1]
@@ -289,15 +292,15 @@ def test_a_folder_serves_later_pipelines_of_the_same_weights(
     folder = {"cache_folder": str(tmp_path / "new" / "cache")}
     nlp, _ = run(bilm, n_epochs=1, **folder)
     _, results = run(bilm, encoded, **folder)
-    assert encoded == [1]  # the prediction at the end
+    assert encoded == [1]  # only the prediction at the end
     assert results == expected
-    # A saved pipeline has the same weights.
+    # A pipeline that was saved and loaded has the same weights, so it uses the cache.
     nlp.to_disk(tmp_path / "pipeline")
     loaded = spacy.load(tmp_path / "pipeline")
     encoded.clear()
     loaded.update(make_examples(loaded), sgd=Adam(0.01))
     assert encoded == []
-    # Other weights do not use these entries, though the folder is the same.
+    # A biLM with other weights does not use these layers from the same folder.
     other = save_tiny(tmp_path / "other", seed=1)
     other_expected = run(other, cache_layers="none")[1]
     assert run(other, encoded, **folder)[1] == other_expected != expected
@@ -330,7 +333,8 @@ def test_training_survives_a_damaged_folder(bilm, expected, tmp_path, damage):
 
 
 def test_other_segments_get_other_entries(bilm, encoded, tmp_path):
-    """Pipelines that segment the same words in different ways can share a folder."""
+    """Check that pipelines with different segments of the same words can share a
+    folder."""
     words = "green birds sang loudly many people listened".split()
     ways = [
         ({}, [0]),
@@ -339,7 +343,7 @@ def test_other_segments_get_other_entries(bilm, encoded, tmp_path):
         ({"window": 4, "overlap": 2}, [0]),
         ({"window": 5, "overlap": 0}, [0]),
         ({"window": 5, "overlap": 0, "stateful": True}, [0]),
-        ({"segments": "windows"}, [0, 4]),  # the same as the first
+        ({"segments": "windows"}, [0, 4]),  # the same segments as in the first way
     ]
     results = []
     for number, (config, starts) in enumerate(ways):

@@ -1,4 +1,4 @@
-"""Pipelines that are saved, packaged, or used in parts."""
+"""Test pipelines that are saved and packaged, and components that are used alone."""
 
 import json
 import os
@@ -151,7 +151,7 @@ def test_components_predict_the_same_without_elmo_before_them(trained, kept):
     with nlp.select_pipes(enable=[kept]):
         assert predictions(nlp) == expected
         assert not len(nlp(TEXTS[0]).tensor)  # elmo has not run
-    # The same if only these components are loaded.
+    # The result is the same if the other components are disabled by spacy.load.
     assert predictions(spacy.load(trained.path, enable=[kept])) == expected
 
 
@@ -171,7 +171,7 @@ def test_components_work_with_elmo_disabled(trained):
 def test_components_can_be_excluded(trained):
     nlp = spacy.load(trained.path, exclude=["tagger", "parser", "ner"])
     np.testing.assert_allclose(vectors(nlp), mean_of_layers(trained.bilm), atol=1e-5)
-    # A listener without its elmo raises an error.
+    # A listener raises an error if its elmo was not loaded.
     nlp = spacy.load(trained.path, exclude=["elmo"])
     with pytest.raises(ValueError, match="nothing to listen to") as caught:
         nlp(TEXTS[0])

@@ -1,4 +1,4 @@
-"""The commands of spaCy with `elmo` in a pipeline: train, debug, apply and others."""
+"""Run the commands of spaCy, such as train and debug, on pipelines with `elmo`."""
 
 import re
 import shutil
@@ -57,8 +57,13 @@ def shared(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def tuned(tmp_path_factory, shared):
-    """Fine-tune `elmo` together with `ner`, beside the tagger of another pipeline that
-    contains a copy of that pipeline's biLM."""
+    """Fine-tune `elmo` together with `ner`.
+
+    The pipeline also has the tagger of the pipeline `shared`. Its listener is replaced
+    by a copy of the biLM of that pipeline.
+    RETURNS (tuple[Path, BiLM]): The folder of the pipeline, and the biLM before
+        training.
+    """
     folder = tmp_path_factory.mktemp("tuned")
     bilm = save_bilm(folder / "bilm", seed=1)
     components = {
@@ -111,7 +116,8 @@ def test_train_with_a_sourced_component_whose_listener_is_replaced(tuned, shared
     block = Config().from_disk(path / "config.cfg")["components"]["tagger"]["model"]
     name = "spacy-elmo.ElmoLayers.v1"
     assert block["tok2vec"]["elmo"]["@architectures"] == name
-    # Its tags are those of its first pipeline, though this one has another `elmo`.
+    # The tagger predicts the same as in its first pipeline, although this pipeline has
+    # another `elmo`.
     nlp, source = spacy.load(path), spacy.load(shared.path)
     assert nlp.get_pipe("elmo").listening_components == ["ner"]
     for mine, theirs in zip(nlp.pipe(TEXTS), source.pipe(TEXTS)):
@@ -123,7 +129,7 @@ def test_train_with_a_sourced_component_whose_listener_is_replaced(tuned, shared
 @pytest.mark.slow
 @pytest.mark.parametrize("annotating", [[], ["elmo"]])
 def test_train_with_a_sourced_elmo_that_spacy_freezes(tuned, tmp_path, annotating):
-    # The source has frozen = false: only spaCy's list of frozen components counts.
+    # The sourced `elmo` has frozen = false, so only frozen_components freezes it.
     source, _ = tuned
     components = {
         "elmo": {"source": str(source)},
@@ -163,7 +169,8 @@ def test_train_beside_tok2vec_and_with_a_bilm_named_for_initialize(tmp_path):
     assert same_weights(get_bilm(nlp), start)
     assert nlp.get_pipe("elmo").listening_components == ["tagger"]
     assert nlp.get_pipe("tok2vec").listening_components == ["ner"]
-    # Both set doc.tensor. It has the values of the last one; doc._.elmo is not lost.
+    # Both components set doc.tensor. It has the values of tok2vec, which comes last,
+    # but doc._.elmo still has those of elmo.
     for doc in nlp.pipe(TEXTS):
         assert doc.tensor.shape == (len(doc), 16)
         assert doc._.elmo.vectors.shape == (len(doc), 12)
@@ -259,7 +266,7 @@ def test_debug_model_shows_our_layers(config, tmp_path):
     assert "param gamma: (1,) - sample: [1.]" in initialized
     assert "grad gamma: (1,)" in updated and "grad w: (3,)" in updated
     assert "array(" in predicted
-    # The same for the component itself.
+    # `debug model` also works for the component `elmo`.
     text = run_spacy("debug", "model", config, "elmo", *steps, *facts, *options)
     assert "dim nO: 12" in text and "model looks good" in text
 

@@ -1,5 +1,7 @@
-"""Pipelines on a simulated GPU (see the fixture `device`): all components of spaCy that
-can listen train and predict, and spacy_elmo does not make the host wait."""
+"""Run pipelines on a simulated GPU (see the fixture `device`).
+
+All components of spaCy that can listen to `elmo` must train and predict. The code of
+spacy_elmo must not make the host (the CPU) wait for the device (the GPU)."""
 
 import numpy as np
 import pytest
@@ -123,7 +125,7 @@ def initialize(nlp):
 def update(nlp, optimizer, n_steps=1, name="Ann", drop=0.1):
     for _ in range(n_steps):
         nlp.update(make_examples(nlp, name), sgd=optimizer, drop=drop)
-    # nlp.update leaves the last step of the biLM to the next update.
+    # nlp.update updates the biLM when the next step begins, so do the last update here.
     nlp.get_pipe("elmo").finish_update(optimizer)
 
 
@@ -230,7 +232,7 @@ def test_the_layer_cache_transfers_only_what_it_writes(
 
 @pytest.mark.parametrize("frozen", [True, False])
 def test_gradients_of_several_batches_accumulate(device, bilm, frozen):
-    """Update as `spacy train` does with accumulate_gradient."""
+    """Accumulate gradients like `spacy train` with the setting accumulate_gradient."""
     nlp = make_nlp([elmo(bilm=bilm, frozen=frozen), tagger(tok2vec_with_elmo())])
     optimizer = initialize(nlp)
     with device.transfers(*([] if frozen else [LOSS])) as found:

@@ -1,5 +1,5 @@
-"""The attributes of tokens: their values, and that access to one token needs no work on
-the rest of its doc."""
+"""Test the attributes of tokens: their values, and that access to one token needs no
+work on the other tokens of its doc."""
 
 import tracemalloc
 
@@ -46,7 +46,8 @@ def test_tokens_have_their_row_of_the_doc(nlp):
 
 
 def peak_memory(token, attribute):
-    """Measure the memory that an access needs, as a number that grows with its work."""
+    """Return the peak memory, in bytes, of getting an attribute. It shows whether the
+    whole doc is processed."""
     token._.get(attribute)  # the first access may fill spaCy's own caches
     tracemalloc.start()
     try:

@@ -1,4 +1,5 @@
-"""Fine-tuning of the biLM together with tasks, with both orders of spaCy's calls."""
+"""Test fine-tuning of the biLM together with tasks, for both orders in which spaCy may
+call update and finish_update."""
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ def bilm(tmp_path_factory):
 
 
 def update_like_spacy_train(nlp, batches, optimizer):
-    """Make one step of `spacy train`, which accumulates the gradients of batches."""
+    """Make one training step like `spacy train`, with the gradients of all batches."""
     for batch in batches:
         nlp.update(batch, sgd=False)
     for _, pipe in nlp.pipeline:
@@ -29,8 +30,8 @@ def update_like_spacy_train(nlp, batches, optimizer):
 
 
 def update_like_a_loop(nlp, batches, optimizer):
-    """Make one step of a user's training loop. The biLM is updated when the next step
-    begins."""
+    """Make one training step like a user's own loop, which calls only nlp.update. The
+    biLM is updated when the next step begins."""
     (batch,) = batches
     nlp.update(batch, sgd=optimizer)
 
@@ -59,7 +60,7 @@ def test_both_orders_of_calls_give_the_same_weights(bilm):
         optimizer = Adam(0.01)
         for _ in range(3):
             update(nlp, [examples], optimizer)
-        nlp.get_pipe("elmo").finish_update(optimizer)  # the last update of a loop
+        nlp.get_pipe("elmo").finish_update(optimizer)  # the last step of the loop
         results.append(weights_of(nlp))
     for key, weight in results[0].items():
         torch.testing.assert_close(weight, results[1][key], rtol=0, atol=1e-6)
@@ -70,7 +71,8 @@ def test_accumulated_gradients_equal_those_of_one_batch(bilm):
     for parts in ([[0, 1, 2]], [[0], [1, 2]]):
         tasks = {"tagger": with_elmo("both"), "senter": elmo_alone()}
         nlp, examples = make_nlp(bilm, tasks, frozen=False)
-        train(nlp, examples, 2)  # a tagger's output layer starts with zeros
+        # A new tagger passes on no gradients, because its output layer is all zeros.
+        train(nlp, examples, 2)
         nlp.get_pipe("elmo").finish_update(Adam(0.01))
         before = weights_of(nlp)
         batches = [[examples[number] for number in part] for part in parts]
@@ -97,6 +99,6 @@ def test_averaged_weights_are_used_within_use_params(bilm):
         assert torch.equal(before[name], weights_of(nlp)[name])
     assert not np.allclose(vectors, averaged_vectors, atol=1e-4)
     assert np.array_equal(vectors, nlp(text).tensor)
-    # Training goes on with the weights, not with their averages.
+    # Training continues with the weights before they were replaced by averages.
     update_like_spacy_train(nlp, [examples], SGD(0.0, L2=0.0, grad_clip=0.0))
     assert all(torch.equal(before[key], w) for key, w in weights_of(nlp).items())

@@ -1,4 +1,4 @@
-"""The sample data in assets/, and the validator of the treebanks."""
+"""Test the sample data in assets/, and the validator of the treebanks."""
 
 import subprocess
 import sys
@@ -27,7 +27,7 @@ FILES = [
 
 @pytest.fixture(scope="module")
 def treebanks():
-    """The validator's report on each file of each language."""
+    """Validate each treebank file, and return the reports by language and part."""
     return {
         lang: {
             part: validate([ASSETS / "treebank" / lang / f"{part}.conllu"], lang)
@@ -115,7 +115,8 @@ def test_sense_spans_are_the_word_within_a_token(lang):
     for record in read_senses(lang):
         start, end = record["start"], record["end"]
         marked = record["text"][start:end].lower()
-        # English marks the inflected word, Korean the word without its particle.
+        # In English the marked span is the inflected word, in Korean it is the word
+        # without its particle.
         if lang == "en":
             assert marked.startswith(record["word"]), record
         else:

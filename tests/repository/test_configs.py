@@ -1,4 +1,4 @@
-"""Train with the configs for `spacy train`: spaCy's CNN alone, and with ELMo."""
+"""Train with the configs in configs/, which have spaCy's CNN alone or with ELMo."""
 
 import io
 from pathlib import Path
@@ -28,12 +28,12 @@ METRICS = {
     "textcat": ["cats_macro_f"],
     "spancat": ["spans_sc_f"],
 }
-# How many of the baseline's attributes are not embedded with ELMo: the parser leaves
-# out the word itself, NER everything except its shape.
+# The CNN of the baseline embeds four attributes. With ELMo, these components leave out
+# the first ones: the parser the word itself, NER everything except the shape.
 LEFT_OUT = {"parser": 1, "ner": 3}
 STEPS = {"tagging": 20, "parsing": 20, "ner": 60, "textcat": 8, "spancat": 80}
 PLACES = ["input", "output", "both"]
-# The name of a config, and overrides as they can be given on the command line.
+# Each tuple is the name of a config, and overrides as on the command line.
 ALL = [(f"{task}_baseline", {}) for task in TASKS] + [
     (f"{task}_elmo", {"elmo.where": where}) for task in TASKS for where in PLACES
 ]
@@ -46,7 +46,7 @@ def path_of(name):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Write docs with annotations for all tasks, and a biLM."""
+    """Write docs with annotations for all tasks, and a biLM. Return the folder."""
     folder = tmp_path_factory.mktemp("configs")
     docs = [eg.reference for eg in make_examples(spacy.blank("en"))]
     DocBin(docs=docs).to_disk(folder / "docs.spacy")
@@ -56,7 +56,8 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def settings(folder):
-    """Return a function that adds the paths of the test files to overrides."""
+    """Return a function that adds the paths of docs and biLM to the overrides of a
+    config."""
 
     def add(name, given):
         docs = str(folder / "docs.spacy")
@@ -114,7 +115,7 @@ def test_baseline_and_elmo_configs_differ_only_in_elmo(task):
 
 @pytest.mark.parametrize("task", TASKS)
 def test_settings_of_elmo_reach_all_components(task, folder):
-    """Override all of section [elmo], as on the command line."""
+    """Override all settings in the section [elmo], as on the command line."""
     given = {
         "bilm": str(folder / "bilm"),
         "l2": 0.5,
@@ -130,14 +131,15 @@ def test_settings_of_elmo_reach_all_components(task, folder):
     assert nlp.get_pipe("elmo").model.shims[0].source == given["bilm"]
     for name in TASKS[task]:
         mixes = mixes_of(nlp, name)
-        assert len(mixes) == 2  # at both places
+        assert len(mixes) == 2  # at input and output
         for node in mixes:
             for key in ("l2", "fixed", "layer_norm", "dropout"):
                 assert getattr(node.attrs["mix"], key) == given[key]
 
 
 def embeds(task, with_elmo):
-    """Return where words are embedded, and the number of attributes there."""
+    """Return a tuple for each embedding layer of a config: its place in [components]
+    and the number of its attributes."""
     if not with_elmo:
         return [("tok2vec.model", 4)]
     return [(f"{c}.model.tok2vec", 4 - LEFT_OUT.get(c, 0)) for c in TASKS[task]]
@@ -160,7 +162,7 @@ def test_training_learns_and_a_saved_pipeline_predicts_the_same(
     if task == "parsing":
         overrides["components.parser.min_action_freq"] = 1
     for place, n_attrs in embeds(task, given):
-        overrides[f"components.{place}.embed.rows"] = [300] * n_attrs  # faster
+        overrides[f"components.{place}.embed.rows"] = [300] * n_attrs  # is faster
     nlp = init_nlp(load_config(path_of(name), overrides))
     examples = make_examples(nlp)
     before = nlp.evaluate(examples)

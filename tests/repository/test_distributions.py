@@ -1,4 +1,4 @@
-"""Build the sdist and the wheel, and use them with the source folder gone."""
+"""Build the sdist and the wheel, and use them without the source folder."""
 
 import fnmatch
 import os
@@ -15,7 +15,7 @@ from helpers.pages import ROOT
 
 pytestmark = pytest.mark.slow
 
-# At the top of the source but not a part of it: made by tools and by project.yml.
+# Files and folders that tools and project.yml create in the source folder.
 MADE = [
     ".git",
     ".venv*",
@@ -32,12 +32,12 @@ import sys
 from setuptools import build_meta
 getattr(build_meta, sys.argv[1])(sys.argv[2])
 """
-# A PYTHONPATH could lead back to the source.
+# With PYTHONPATH, Python could import the source instead of the installed package.
 CLEAN = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
 def ignore(folder, names):
-    """Choose what copytree leaves out."""
+    """Return the names that shutil.copytree must not copy."""
     if Path(folder) != ROOT:
         return {"__pycache__"}
     return {name for pattern in MADE for name in fnmatch.filter(names, pattern)}

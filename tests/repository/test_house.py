@@ -1,8 +1,8 @@
 """Rules for all Python files: docstrings, lengths and names.
 
-A file or function may be longer than the limit if its docstring has a sentence with the
-words "long because". The lines of a function are counted after its signature and
-docstring, since commands declare and describe their options there."""
+A file or function may be longer than the limit if its docstring says why, in a sentence
+with the words "long because". The signature and docstring of a function are not
+counted, because commands declare and describe their options there."""
 
 import ast
 from collections import Counter
@@ -19,7 +19,8 @@ DOCUMENTED = (*FUNCTIONS, ast.ClassDef, ast.Module)
 
 
 def parse(path):
-    """Return the syntax tree of a file with all nodes that can have a docstring."""
+    """Return all syntax nodes of a file that can have a docstring. The first one is the
+    module."""
     tree = ast.parse(path.read_text("utf8"))
     return [node for node in ast.walk(tree) if isinstance(node, DOCUMENTED)]
 
@@ -65,7 +66,8 @@ def test_long_functions_say_why():
 
 
 def test_file_names_are_unique_in_the_package():
-    """So that a name alone, in an error or a search, says which file is meant."""
+    """Check this because a traceback or a search is easier to read if a file name alone
+    says which file is meant."""
     counts = Counter(path.name for path in PACKAGE if path.name != "__init__.py")
     assert [name for name, count in counts.items() if count > 1] == []
 

@@ -1,4 +1,4 @@
-"""Check the trigram model that pretrained biLMs are compared with."""
+"""Test benchmarks/kneser_ney.py, the trigram model that biLMs are compared with."""
 
 import importlib.util
 import json
@@ -27,10 +27,10 @@ N_WORDS = 12
 
 
 class Naive:
-    """The same model written directly from the formulas, with plain loops."""
+    """The same model as in kneser_ney.py, but written as simply as possible."""
 
     def __init__(self, sentences, n_outcomes):
-        raw = [Counter(), Counter()]  # pairs, trigrams
+        raw = [Counter(), Counter()]  # counts of pairs and of trigrams
         for words in sentences:
             padded = [0, *words, 0]
             raw[0].update(zip(padded, padded[1:]))
@@ -63,8 +63,8 @@ class Naive:
 
 
 def random_sentences(seed, n):
-    """Make sentences of the words 1 to N_WORDS - 2, some of them rare. The last two
-    words of the vocabulary never occur."""
+    """Make n random sentences of word numbers from 1 to N_WORDS - 2. The last two words
+    of the vocabulary never occur."""
     rng = np.random.default_rng(seed)
     found = []
     for _ in range(n):

@@ -8,7 +8,7 @@ import pytest
 import spacy_elmo
 
 PACKAGE = Path(spacy_elmo.__file__).parent
-# What each part of the package may import of the others. `cli` stands on top of all.
+# The other parts of the package that each part may import. `cli` may import all.
 ALLOWED = {
     "about": set(),
     "files": set(),
@@ -35,7 +35,7 @@ ALLOWED = {
     "report": {"about", "results"},
     "project": {"bilm", "fingerprints", "text"},
 }
-# Packages that a part must do without.
+# Packages and modules that a part must not import.
 FORBIDDEN = {
     "bilm": ("spacy", "thinc", "cupy"),
     "layers": ("spacy.language", "spacy.pipeline"),
@@ -59,7 +59,7 @@ def run(code, blocked=()):
 
 
 def imported(path):
-    """The absolute names of all modules that a file imports, within functions too."""
+    """List the absolute names of all modules that a file imports, also in functions."""
     package = path.relative_to(PACKAGE.parent).parts[:-1]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -69,7 +69,7 @@ def imported(path):
             if node.level:
                 module = [*package[: len(package) - node.level + 1], *module]
             yield ".".join(module)
-            # `from . import x` may mean a module of that name.
+            # In `from . import x`, x may be a module.
             yield from (".".join([*module, alias.name]) for alias in node.names)
 
 

@@ -1,4 +1,4 @@
-"""The metadata in pyproject.toml agree with the code and the other files."""
+"""Test that the metadata in pyproject.toml agree with the code and other files."""
 
 import ast
 import re
@@ -17,13 +17,14 @@ import spacy_elmo
 PROJECT = load_pyproject()["project"]
 PACKAGE = ROOT / "spacy_elmo"
 CONFIGS = PACKAGE / "configs"
-# Distributions whose module has another name.
+# Modules that are installed by a distribution with another name.
 DISTRIBUTIONS = {"mecab": "python-mecab-ko", "vl_convert": "vl-convert-python"}
 CC_BY_SA = "https://creativecommons.org/licenses/by-sa/4.0/"
 
 
 def imported_modules(path):
-    """Return the top-level names of all modules that a file imports absolutely."""
+    """Return the first part of the names of all modules that a file imports, without
+    relative imports."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text("utf8"))):
         if isinstance(node, ast.Import):
@@ -39,7 +40,7 @@ def declared_names():
 
 
 def imported_distributions():
-    """Map the distributions that the package needs to the files that import them."""
+    """Map each distribution that the package imports to the files that import it."""
     files = defaultdict(set)
     for path in PACKAGE.rglob("*.py"):
         for module in imported_modules(path) - sys.stdlib_module_names - {"spacy_elmo"}:

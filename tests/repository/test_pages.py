@@ -1,5 +1,5 @@
-"""Check that everything the pages name exists, and that the Korean pages say the same
-as the English ones."""
+"""Check that all files and names mentioned in the README and docs/ exist, and that the
+Korean pages have the same content as the English ones."""
 
 import re
 
@@ -38,8 +38,8 @@ PAGES = [
 ]
 PACKAGE = ROOT / "spacy_elmo"
 TRANSLATED = [*ENGLISH, *map(find_korean, ENGLISH)]
-# A Korean page must have as many of these as the English one in each section: headings,
-# list items, table rows, questions.
+# In each section, a Korean page must have as many headings, list items, table rows and
+# questions as the English page.
 PARTS = [r"^#+ ", r"^- ", r"^\|", r"^\*\*"]
 MAX_README_LINES = 150
 
@@ -70,7 +70,7 @@ def test_readme_links_to_every_page(page):
 
 
 def test_first_command_runs_the_project_and_second_the_tests():
-    """The two commands that install the package; running them would take too long."""
+    """Compare the commands with other files, because to run them takes too long."""
     install, first, second = filter(is_installation, read_blocks(README, "bash"))
     assert install.code.strip() == "pip install -e ."
     assert first.code.strip().endswith("&& python -m spacy project run all .")
@@ -168,11 +168,11 @@ def test_table_of_commands_is_complete(page):
 def test_page_begins_with_its_reader_and_a_link_to_the_korean_one(page):
     title, reader, link, *_ = page.read_text("utf8").split("\n\n")
     assert title.startswith("# ") and reader.startswith("This page is for people")
-    assert reader.endswith(".") and ". " not in reader  # one sentence
+    assert reader.endswith(".") and ". " not in reader  # which means one sentence
     assert f"({find_korean(page).name})" in link
 
 
-# The Korean pages against the English ones
+# Comparison of Korean and English pages
 
 
 def test_every_korean_page_belongs_to_an_english_one():

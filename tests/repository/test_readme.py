@@ -36,8 +36,8 @@ COMMANDS = [
     for block in read_blocks(page, "bash")
     if not is_installation(block)
 ]
-# By the beginning of a command line: options that make it short (if an option is given
-# twice, the last one counts).
+# Options that make a command finish quickly, by the first words of the command. They
+# are added at the end, because the last one counts if an option is given twice.
 QUICK_OPTIONS = {
     "python -m spacy project run pretrain": "--vars.minutes 0.01",
     "python -m spacy project run train": "--vars.max_steps 2 --vars.ner_steps 2"
@@ -48,7 +48,7 @@ QUICK_OPTIONS = {
     "python -m spacy train": "--training.max_steps 2 --training.eval_frequency 2",
     "torchrun": "--training.max_steps 2",
 }
-# The file or folder that it must write, in OUTPUT if it has the option --output.
+# The file or folder that a command must write. OUTPUT is the value of its --output.
 WRITTEN = {
     "python -m spacy project run pretrain": "training/ko/bilm/model-best",
     "python -m spacy project run train": "training/ko/recogniser/model-best",
@@ -64,9 +64,9 @@ WRITTEN = {
     "python -m spacy elmo report": "results/report.html",
     "python -m spacy elmo embed": "results/vectors.hdf5",
 }
-# Commands that only print.
+# Texts that a command must print if it writes no file.
 PRINTED = {"python -m spacy evaluate": "TAG", "python -m spacy elmo info": "gamma"}
-# A page shows only the sections about ELMo; a pipeline needs these too.
+# The pages show only the sections about ELMo. A pipeline also needs these.
 REST_OF_CONFIG = """
 [paths]
 bilm = "training/en/bilm/model-best"
@@ -97,8 +97,9 @@ def each_block(language):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Make a folder like a clone in use: with texts, a biLM, published weights, and a
-    pipeline with vectors, at the paths that the pages name."""
+    """Make a folder that looks like a clone of the repository in use. It has texts, a
+    biLM, weights in the published format and a pipeline with word vectors, at the paths
+    that the pages use."""
     folder = tmp_path_factory.mktemp("clone")
     for name in ("configs", "assets"):
         shutil.copytree(ROOT / name, folder / name)
@@ -125,8 +126,8 @@ def folder(tmp_path_factory):
 @pytest.mark.slow
 @each_block("python")
 def test_python(block, folder, monkeypatch, capsys):
-    """Run a block, and check the shapes that its comments promise and the output that
-    the page shows below it."""
+    """Run a block. Check that it prints the output that the page shows below it, and
+    that arrays have the shapes in its comments."""
     monkeypatch.chdir(folder)
     names = {}
     exec(compile(block.code, block.page.name, "exec"), names)
@@ -142,7 +143,7 @@ def test_python(block, folder, monkeypatch, capsys):
 
 
 def find_output(block):
-    """Return the output that a page shows directly below a block, or ""."""
+    """Return the output that a page shows in the next block, or ""."""
     blocks = read_blocks(block.page)
     following = blocks[blocks.index(block) + 1 :]
     return following[0].code if following and following[0].language == "text" else ""
@@ -162,7 +163,7 @@ def shape_names(names):
     "page", list(dict.fromkeys(block.page for block in COMMANDS)), ids=page_id
 )
 def test_commands(page, folder):
-    """Run all commands of a page, in order: a page needs no commands of another one."""
+    """Run all commands of a page in order. They must not need those of other pages."""
     (folder / "results").mkdir(exist_ok=True)
     shutil.rmtree(folder / "corpus", ignore_errors=True)
     for block in COMMANDS:
@@ -171,7 +172,7 @@ def test_commands(page, folder):
 
 
 def run_command(line, folder):
-    assert not re.search(r"[|&;<>$]", line)  # works without a shell
+    assert not re.search(r"[|&;<>$]", line)  # because no shell is used
     program, *args = shlex.split(" ".join([line, *look_up(QUICK_OPTIONS, line)]))
     start = {"python": [], "torchrun": ["-m", "torch.distributed.run"]}[program]
     output = args[args.index("--output") + 1] if "--output" in args else ""
@@ -221,8 +222,8 @@ def test_blocks_in_all_languages_are_found():
 
 @pytest.mark.parametrize("page", ENGLISH, ids=page_id)
 def test_every_block_is_run(page):
-    """Check that no block is overlooked by its form, in another language or, if it is
-    output, anywhere but below Python."""
+    """Check that the tests above find every block: its language must be known, output
+    must be below Python, and all fences must be parsed."""
     blocks = read_blocks(page)
     assert {b.language for b in blocks} <= {"bash", "python", "ini", "text"}
     for before, block in zip([None, *blocks], blocks):
