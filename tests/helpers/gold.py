@@ -5,8 +5,9 @@ from spacy.vocab import Vocab
 
 from spacy_elmo.text.doc_files import load_docs
 
-# Contains a multiword token that is its words joined (don't), and one that is not (du),
-# an empty node, crossing dependencies, a missing lemma, a wrong space, and entities.
+# Contains the multiword token "don't", which is "do" and "n't" written together, and
+# "du", which is not "de" and "le" written together. Also contains an empty node,
+# crossing dependencies, a missing lemma, a wrong space, and entities.
 TREES = """\
 # sent_id = a-1
 # text = I don't see Ann Lee .

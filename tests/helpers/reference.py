@@ -9,7 +9,7 @@ vocabulary.
 import numpy as np
 
 BEGIN_SENTENCE, END_SENTENCE, BEGIN_WORD, END_WORD, PADDING = 256, 257, 258, 259, 260
-N_CHARACTERS = 261  # a table of 262 rows has one more, the first, for "no word"
+N_CHARACTERS = 261  # plus a first row for "no word" in tables of 262 rows
 FORWARD, BACKWARD = 0, 1
 
 # The LSTM state of one row of the batch: row_state[direction][layer] is a tuple of

@@ -186,8 +186,8 @@ def compare() -> dict:
 
 
 def write_comparison(folder: Path) -> None:
-    """Write the output folder of `spacy elmo compare`, with the files that a report
-    must ignore."""
+    """Write the output folder of `spacy elmo compare`. A report shows only compare.json
+    and ignores the other files."""
     write(folder / "compare.json", compare())
     run = {"fingerprint": "0a", "versions": {"spacy": "3.8.0"}, "variant": "baseline"}
     run.update({"share": 1.0, "seed": 0, "scores": {"tag_acc": 0.9}, "seconds": 3.5})
