@@ -1,5 +1,5 @@
-"""Check that the files written by commands fit the classes in spacy_elmo/results.py, and
-have only keys that are declared there."""
+"""Check that the files written by commands fit the classes in spacy_elmo/results.py,
+and have only keys that are declared there."""
 
 import json
 
