@@ -169,7 +169,7 @@ def test_training_learns_and_a_saved_pipeline_predicts_the_same(
     nlp, path = train(nlp, tmp_path, stdout=io.StringIO())
     after = nlp.evaluate(make_examples(nlp))
     for metric in METRICS[task]:
-        assert after[metric] > before[metric] + 0.3
+        assert after[metric] > before[metric] + 0.15
     loaded = spacy.load(path)
     for example in examples:
         text = example.reference.text
