@@ -1,32 +1,107 @@
-"""Write files and folders so that readers never see an incomplete one."""
+"""Write files and folders so that readers never see an incomplete one, that nothing is
+lost when the machine stops, and that one process at a time writes an output."""
 
+import errno
+import json
 import os
+import secrets
 import shutil
-from collections.abc import Callable
+import socket
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from glob import escape
 from pathlib import Path
+from stat import S_IMODE
 from typing import Any
+
+PART, OLD = ".part", ".spacy-elmo-old"
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
+LOCK_BYTE = 2**30  # Windows does not let others read the byte that is locked
+
+# The handles of the locks that this process holds.
+_held: set[int] = set()
+
+
+class WriteError(OSError):
+    """Raised when an output cannot be written. Its message is a whole sentence."""
 
 
 def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:
     """Write a temporary file in the folder of `path`, then rename it to `path`. Readers
-    of `path` see the old file or the new one, always complete.
+    of `path` see the old file or the new one, always complete; when this returns, the
+    new one is on the disk. The temporary file has a name of its own, so that several
+    processes may write `path` at the same time: the last one wins.
 
     write (Callable[[Path], Any]): Writes the file to the path that it is called with.
     """
-    part = path.with_name(path.name + ".part")
-    write(part)
-    part.chmod(0o644)  # safetensors writes files for their owner only
-    os.replace(part, path)
+    part = _part_path(path)
+    with explain_errors(path, part):
+        os.close(_open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+        try:
+            mode = S_IMODE(part.stat().st_mode)
+            write(part)
+            if S_IMODE(part.stat().st_mode) != mode:
+                part.chmod(mode)  # safetensors writes files for their owner only
+            sync(part)
+            os.replace(part, path)
+            sync(path.parent)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+
+
+def write_folder_atomically(target: Path, write: Callable[[Path], Any]) -> None:
+    """Write a temporary folder beside `target`, then rename it to `target`; a folder
+    that was there before is deleted. When this returns, the new one is on the disk.
+
+    write (Callable[[Path], Any]): Writes the files into the folder it is called with.
+    """
+    part = _part_path(target)
+    with explain_errors(target, part):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part.mkdir()
+        try:
+            write(part)
+            replace_folder(part, target)
+        except BaseException:
+            shutil.rmtree(part, ignore_errors=True)
+            raise
+
+
+def _part_path(path: Path) -> Path:
+    """Choose a name beside `path` that nobody can guess."""
+    name = path.name[:50]  # file systems limit the length of names
+    return path.with_name(f"{name}.{secrets.token_hex(8)}{PART}")
+
+
+def remove_parts(folder: Path, name: str = "*") -> None:
+    """Delete the temporary files and folders that killed processes have left. Call this
+    only where no other process writes, such as in `one_writer`.
+
+    name (str): The name of the output that they were for; by default, any.
+    """
+    prefix = "*" if name == "*" else escape(name[:50])
+    for part in folder.glob(f"{prefix}.{'[0-9a-f]' * 16}{PART}"):
+        if part.is_dir() and not part.is_symlink():
+            shutil.rmtree(part, ignore_errors=True)
+        else:
+            part.unlink(missing_ok=True)
 
 
 def replace_folder(part: Path, target: Path) -> None:
     """Move the finished folder `part` to `target`, and delete the folder that was there
     before. If this was interrupted, `restore_folder` makes `target` complete again."""
+    sync_folder(part)
     old = _aside(target)
     shutil.rmtree(old, ignore_errors=True)
     if target.exists():
         os.replace(target, old)
     os.replace(part, target)
+    sync(target.parent)
     shutil.rmtree(old, ignore_errors=True)
 
 
@@ -40,4 +115,182 @@ def restore_folder(target: Path) -> None:
 
 
 def _aside(target: Path) -> Path:
-    return target.with_name(f"{target.name}.old")
+    return target.with_name(target.name + OLD)
+
+
+def _open(path: Path, flags: int) -> int:
+    """Open a file but no symbolic link, which somebody else may have put there."""
+    flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    return os.open(path, flags, 0o666)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file or folder is on the disk, so that it survives a power cut."""
+    is_folder = path.is_dir()
+    try:
+        flags = os.O_RDONLY if is_folder or os.name == "posix" else os.O_RDWR
+        handle = os.open(path, flags)
+    except OSError:
+        if is_folder:  # some systems cannot open folders
+            return
+        raise
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if not is_folder and error.errno not in NO_LOCKS:
+            raise
+    finally:
+        os.close(handle)
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until a folder and all that is in it is on the disk."""
+    for name, _, files in os.walk(folder, topdown=False):
+        for file in files:
+            sync(Path(name, file))
+        sync(Path(name))
+
+
+@contextmanager
+def explain_errors(path: Path, part: Path | None = None) -> Iterator[None]:
+    """Turn errors such as that of a full disk into one sentence that names the output.
+
+    path (Path): The file or folder that is written.
+    part (Path | None): Its temporary name, which the user does not know.
+    """
+    try:
+        yield
+    except WriteError:
+        raise
+    except Exception as error:
+        if _means_full(error):
+            raise WriteError(
+                f"{path}: cannot be written because the disk is full; make room and "
+                "run the same command again"
+            ) from error
+        if isinstance(error, OSError) and error.filename in (str(part), part, path):
+            raise WriteError(f"{path}: cannot be written ({error.strerror})") from error
+        raise
+
+
+def _means_full(error: BaseException | None) -> bool:
+    """Tell whether an error, or one that caused it, comes from a full disk. Libraries
+    that are not written in Python have no errno, only its text."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in FULL:
+            return True
+        if any(os.strerror(number) in str(error) for number in FULL):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+@contextmanager
+def one_writer(path: Path) -> Iterator[None]:
+    """Be the only process that writes an output while the block runs. Raise WriteError
+    with a sentence about the other process if there is one. The system ends the lock
+    with the process, however that ends; what a killed one has left is deleted.
+
+    path (Path): The file or folder. If it is a folder, it must exist.
+    """
+    lock = _lock_path(path)
+    with explain_errors(path, lock):
+        handle = _take_lock(path, lock)
+    _held.add(handle)
+    try:
+        if path.is_dir():
+            remove_parts(path)
+        else:
+            remove_parts(path.parent, path.name)
+        yield
+    finally:
+        if handle in _held:  # not in a process that was forked in the block
+            # An open file can be deleted nowhere but on POSIX, and once it is closed
+            # another process may have locked it.
+            if os.name == "posix":
+                lock.unlink(missing_ok=True)
+            _held.discard(handle)
+            os.close(handle)
+
+
+def _lock_path(path: Path) -> Path:
+    if path.is_dir():
+        return path / ".spacy-elmo-lock"
+    return path.with_name(f".{path.name}.spacy-elmo-lock")
+
+
+def _take_lock(path: Path, lock: Path) -> int:
+    """Open the lock file, lock it, and write into it who holds it."""
+    while True:
+        handle = _open(lock, os.O_RDWR | os.O_CREAT)
+        try:
+            free = _try_lock(handle)
+        except OSError as error:
+            if error.errno not in NO_LOCKS:
+                os.close(handle)
+                raise
+            warnings.warn(
+                f"{path.parent}: this file system has no locks; do not write to it "
+                "with two commands at the same time",
+                stacklevel=4,
+            )
+            return handle
+        if not free:
+            holder = _describe_holder(handle)
+            os.close(handle)
+            raise WriteError(
+                f"{path}: {holder} is writing it; wait for it to end, or choose "
+                "another output"
+            )
+        # The process that held the lock before may just have deleted the file.
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(handle), os.stat(lock)):
+                break
+        os.close(handle)
+    facts = {
+        "pid": os.getpid(),
+        "host": socket.gethostname(),
+        "since": datetime.now().astimezone().isoformat(" ", "seconds"),
+    }
+    os.truncate(handle, 0)
+    os.write(handle, json.dumps(facts).encode())
+    return handle
+
+
+def _describe_holder(handle: int) -> str:
+    try:
+        os.lseek(handle, 0, os.SEEK_SET)
+        found = json.loads(os.read(handle, 1000))
+        return f"process {found['pid']} on {found['host']}, since {found['since']},"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "another process"  # it has not written its name yet
+
+
+def _try_lock(handle: int) -> bool:
+    """Lock an open file; return False if another process has locked it."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            os.lseek(handle, LOCK_BYTE, os.SEEK_SET)
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+            os.lseek(handle, 0, os.SEEK_SET)
+        else:
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EAGAIN, errno.EACCES, errno.EDEADLK):
+            return False
+        raise
+    return True
+
+
+def _drop_locks() -> None:
+    """Close the locks in a forked process, which would hold them after its parent."""
+    while _held:
+        os.close(_held.pop())
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_drop_locks)

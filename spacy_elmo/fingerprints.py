@@ -1,14 +1,19 @@
-"""Compute fingerprints of data and files. Equal contents have equal fingerprints,
-wherever they are stored."""
+"""Compute fingerprints of data and files, and checksums that find damage. Equal
+contents have equal fingerprints, wherever they are stored."""
 
 import json
 from collections.abc import Iterable
 from hashlib import blake2b
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+from zlib import crc32
+
+import numpy as np
 
 BLOCK = 2**20
 SIZE = 16  # bytes
+CHECKSUM = "sums-crc32"
 
 
 def fingerprint_data(data: Any) -> str:
@@ -40,3 +45,59 @@ def fingerprint_path(path: Path) -> str:
     return fingerprint_files(
         (file.relative_to(path).as_posix(), file) for file in found
     )
+
+
+def checksum_file(path: Path) -> str:
+    """Compute the checksum of a file; see `checksum_bytes`."""
+    with path.open("rb", buffering=0) as file:
+        return _checksum(file)
+
+
+def checksum_bytes(data: Any) -> str:
+    """Compute a checksum that finds damage: changed bits, lost blocks, a wrong size.
+    It reads several GB a second, ten times as fast as a fingerprint, but it is easy to
+    make other data with the same checksum.
+
+    data (Any): Bytes, or anything with a buffer.
+    RETURNS (str): The kind of checksum, the size of the data and the CRC. Store all of
+        it, so that another kind can be used one day.
+    """
+    return _checksum(BytesIO(data))
+
+
+def _checksum(file: Any) -> str:
+    """Compute a checksum. The data is divided into blocks of 1 MiB, the last one padded
+    with zeros. Each is taken as rows of 1024 numbers of 64 bits, little-endian, which
+    are added up column by column. The checksum is the CRC-32 of these sums, one block
+    after another."""
+    block = bytearray(BLOCK)
+    rows = np.frombuffer(block, dtype="<u8").reshape(-1, 1024)
+    size = crc = 0
+    while n_read := _fill(file, memoryview(block)):
+        block[n_read:] = bytes(BLOCK - n_read)
+        size += n_read
+        crc = crc32(rows.sum(axis=0, dtype="<u8"), crc)
+    return f"{CHECKSUM}:{size}:{crc:08x}"
+
+
+def _fill(file: Any, buffer: memoryview) -> int:
+    """Read from a file until a buffer is full, or the file has no more. The system may
+    return less than it was asked for.
+
+    RETURNS (int): The number of bytes read.
+    """
+    done = 0
+    while done < len(buffer) and (n_read := file.readinto(buffer[done:])):
+        done += n_read
+    return done
+
+
+def has_checksum(data: Any, checksum: Any) -> bool:
+    """Tell whether data is as it was when its checksum was computed.
+
+    data (Any): The path of a file, or bytes.
+    checksum (Any): What `checksum_file` or `checksum_bytes` returned; anything else,
+        such as a checksum of an unknown kind, does not fit.
+    """
+    compute = checksum_file if isinstance(data, Path) else checksum_bytes
+    return bool(compute(data) == checksum)

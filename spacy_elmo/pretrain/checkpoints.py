@@ -1,7 +1,6 @@
 """Save and load checkpoints, so that an interruption never leaves an incomplete one."""
 
 import json
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +10,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from ..bilm.formats.tensors import save_tensors
-from ..files import replace_folder, restore_folder
+from ..files import OLD, remove_parts, restore_folder, write_folder_atomically
 from ..fingerprints import fingerprint_data, fingerprint_path
 
 FACTS = "facts.json"
@@ -45,17 +44,15 @@ class Checkpoints:
         tensors (dict[str, Tensor]): The tensors to save, by name.
         facts (dict[str, Any]): The other data to save, which JSON must support.
         """
-        part = self.folder / f"part-{step}"
-        shutil.rmtree(part, ignore_errors=True)
-        part.mkdir(parents=True)
-        save_tensors({k: t.contiguous() for k, t in tensors.items()}, part / TENSORS)
-        facts = {**facts, "checksum": fingerprint_path(part / TENSORS)}
-        facts[FACTS_CHECKSUM] = _checksum_of_facts(facts)
-        (part / FACTS).write_text(json.dumps(facts, indent=2) + "\n", "utf8")
-        for path in (part / TENSORS, part / FACTS, part):
-            _sync(path)
-        replace_folder(part, self.folder / f"step-{step}")
-        _sync(self.folder)
+
+        def write(part: Path) -> None:
+            contiguous = {name: t.contiguous() for name, t in tensors.items()}
+            save_tensors(contiguous, part / TENSORS)
+            full = {**facts, "checksum": fingerprint_path(part / TENSORS)}
+            full[FACTS_CHECKSUM] = _checksum_of_facts(full)
+            (part / FACTS).write_text(json.dumps(full, indent=2) + "\n", "utf8")
+
+        write_folder_atomically(self.folder / f"step-{step}", write)
         steps = self.steps()
         before = [number for number in steps if number < step]
         # Checkpoints of later steps are damaged, or this run would have resumed there.
@@ -73,9 +70,8 @@ class Checkpoints:
     def clear_parts(self) -> None:
         """Remove the incomplete checkpoints of a killed run, and restore the complete
         ones that it was about to replace."""
-        for part in self.folder.glob("part-*"):
-            shutil.rmtree(part, ignore_errors=True)
-        for old in self.folder.glob("step-*.old"):
+        remove_parts(self.folder)
+        for old in self.folder.glob(f"step-*{OLD}"):
             restore_folder(old.with_suffix(""))
 
     def load(
@@ -105,17 +101,3 @@ class Checkpoints:
 def _checksum_of_facts(facts: dict[str, Any]) -> str:
     rest = {key: value for key, value in facts.items() if key != FACTS_CHECKSUM}
     return fingerprint_data(rest)
-
-
-def _sync(path: Path) -> None:
-    """Flush a file or folder to disk, if the system can open it."""
-    try:
-        handle = os.open(path, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    except OSError:
-        pass
-    finally:
-        os.close(handle)

@@ -1,7 +1,6 @@
 """Train a biLM: the training loop, evaluations, checkpoints and limits."""
 
 import math
-import shutil
 import signal
 import time
 from collections.abc import Callable
@@ -16,7 +15,7 @@ from ..bilm import BiLM
 from ..bilm.state import State
 from ..bilm.training.softmax_backward import Gradient, add_gradients
 from ..bilm.training.step import Dropout, train_step
-from ..files import replace_folder
+from ..files import write_folder_atomically
 from .checkpoint_compatibility import check_fit, describe_run, find_place
 from .checkpoints import Checkpoints
 from .corpus import Corpus
@@ -362,10 +361,7 @@ class Trainer:
         if result is not None:
             facts["perplexity"] = result.as_dict()
         self.bilm.config = replace(self.bilm.config, training=facts)
-        part = self.output / f"{name}.part"
-        shutil.rmtree(part, ignore_errors=True)
-        self.bilm.save(part)
-        replace_folder(part, self.output / name)
+        write_folder_atomically(self.output / name, self.bilm.save)
 
     def _stop_on_signals(self) -> Callable[[], None]:
         """Make Ctrl-C and SIGTERM stop the training after the current step.

@@ -15,11 +15,11 @@ ALLOWED = {
     "fingerprints": set(),
     "text": set(),
     "results": {"files"},
-    "bilm": {"files"},
-    "layers": {"bilm", "text"},
-    "pipeline": {"bilm", "layers", "text"},
+    "bilm": {"files", "fingerprints"},
+    "layers": {"bilm", "fingerprints", "text"},
+    "pipeline": {"bilm", "files", "fingerprints", "layers", "text"},
     "embedding": {"bilm", "files", "fingerprints"},
-    "gold": {"text"},
+    "gold": {"files", "text"},
     "pretrain": {"bilm", "files", "fingerprints", "results", "text"},
     "analysis": {"bilm", "files", "fingerprints", "gold", "text"},
     "compare": {
@@ -32,7 +32,7 @@ ALLOWED = {
         "results",
         "text",
     },
-    "report": {"about", "results"},
+    "report": {"about", "files", "results"},
     "project": {"bilm", "fingerprints", "text"},
 }
 # Packages and modules that a part must not import.

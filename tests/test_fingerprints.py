@@ -1,0 +1,41 @@
+import random
+
+import pytest
+
+from spacy_elmo.fingerprints import checksum_bytes, checksum_file, has_checksum
+
+SIZES = [0, 1, 8191, 8192, 2**20 - 1, 2**20, 2**20 + 1, 3 * 2**20 + 12_345]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_files_and_bytes_have_the_same_checksum(tmp_path, size):
+    data = random.Random(size).randbytes(size)
+    (tmp_path / "a").write_bytes(data)
+    assert checksum_bytes(data) == checksum_file(tmp_path / "a")
+    assert has_checksum(data, checksum_bytes(data))
+    assert has_checksum(tmp_path / "a", checksum_bytes(memoryview(data)))
+
+
+def test_the_checksum_does_not_change_between_versions():
+    data = bytes(range(256)) * 5000
+    assert checksum_bytes(data) == "sums-crc32:1280000:06c60929"
+    assert not has_checksum(data, "other:1280000:00000000")
+    assert not has_checksum(data, None)
+
+
+def test_damage_changes_the_checksum():
+    choose = random.Random(0)
+    data = choose.randbytes(2 * 2**20 + 4000)
+    checksum = checksum_bytes(data)
+    for _ in range(100):
+        at = choose.randrange(len(data))
+        size = choose.choice([1, 4096, 65536])
+        flipped = bytes([data[at] ^ (1 << choose.randrange(8))])
+        block = data[at : at + size]
+        for damaged in (
+            data[:at] + flipped + data[at + 1 :],
+            data[:at] + bytes(len(block)) + data[at + size :],
+            data[:at],
+            data + bytes(size),
+        ):
+            assert damaged == data or not has_checksum(damaged, checksum)
