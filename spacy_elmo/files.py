@@ -252,8 +252,9 @@ def _take_lock(path: Path, lock: Path) -> int:
         "host": socket.gethostname(),
         "since": datetime.now().astimezone().isoformat(" ", "seconds"),
     }
-    os.truncate(handle, 0)
-    os.write(handle, json.dumps(facts).encode())
+    with suppress(OSError):  # on a full disk, others are not told who holds the lock
+        os.ftruncate(handle, 0)
+        os.write(handle, json.dumps(facts).encode())
     return handle
 
 

@@ -52,6 +52,7 @@ def embed_cli(
                 sentences,
                 out,
                 on_progress=lambda n_done: bar.update(n_done - bar.n),
+                say=msg.warn,
             )
     say_problems(problems, msg.warn)
     msg.good(f"Wrote the vectors of {n_sentences:,} sentences to {out}")

@@ -1,7 +1,6 @@
 """Write the vectors of a text to a file, part by part, so that an interrupted run can
 be continued."""
 
-import shutil
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from itertools import islice
@@ -12,13 +11,18 @@ import numpy as np
 
 from ..bilm import BiLM
 from ..bilm.fingerprint import fingerprint
-from ..files import write_atomically
+from ..files import explain_errors, one_writer, remove_parts, write_atomically
 from ..fingerprints import fingerprint_data
+from ..hdf5_files import create_hdf5
+from .part_files import Part, is_usable, read_part, write_part
 
 PART = 1000  # sentences
+HEX = "[0-9a-f]"
+PART_NAME = f"{'[0-9]' * 8}-{HEX * 16}.vectors"
 # The module that writes a format, and the extra of this package that installs it.
 NEEDED = {"hdf5": ("h5py", "hdf5"), "parquet": ("pyarrow", "parquet")}
 FORMATS = {".hdf5": "hdf5", ".h5": "hdf5", ".parquet": "parquet"}
+COLUMNS = ["sentence", "token", "word"]  # and a column for each layer
 
 Sentences = list[list[str]]
 
@@ -29,6 +33,7 @@ def embed_file(
     path: Path,
     *,
     on_progress: Callable[[int], None] = lambda n: None,
+    say: Callable[[str], None] = print,
 ) -> int:
     """Write all layers of all sentences to a file. If an earlier run with the same biLM
     and sentences was interrupted, the parts that it has written are used.
@@ -39,12 +44,41 @@ def embed_file(
         number of the sentence. Parquet files have a row for each token. Until the file
         is finished, its parts are in a folder beside it.
     on_progress (Callable[[int], None]): Called with the number of sentences done.
+    say (Callable[[str], None]): Called with a sentence about each damaged part.
     RETURNS (int): The number of sentences.
     """
     check_target(path)
-    write, merge = WRITERS[FORMATS[path.suffix]]
-    folder = path.with_name(path.name + ".parts")
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = _parts_folder(path)
+    merge = MERGERS[FORMATS[path.suffix]]
+    with explain_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with one_writer(path):
+        with explain_errors(folder):
+            folder.mkdir(exist_ok=True)
+        remove_parts(folder)
+        parts, n_sentences = _write_parts(bilm, sentences, folder, on_progress, say)
+        if parts:
+            write_atomically(path, lambda file: merge(map(read_part, parts), file))
+        for part in folder.glob(PART_NAME):
+            part.unlink()
+        if not any(folder.iterdir()):  # other files are the user's
+            folder.rmdir()
+    if not parts:
+        raise ValueError("found no sentences; expected some text")
+    return n_sentences
+
+
+def _write_parts(
+    bilm: BiLM,
+    sentences: Iterable[list[str]],
+    folder: Path,
+    on_progress: Callable[[int], None],
+    say: Callable[[str], None],
+) -> tuple[list[Path], int]:
+    """Write the parts that are not there yet.
+
+    RETURNS (tuple[list[Path], int]): The parts, and the number of sentences.
+    """
     weights = f"{fingerprint(bilm)} {bilm.precision}"
     parts: list[Path] = []
     n_done = 0
@@ -52,26 +86,25 @@ def embed_file(
         # The name has a fingerprint of the biLM and the text, because the folder may
         # contain parts of a run with another biLM or text.
         key = fingerprint_data([weights, n_done, part])[:16]
-        target = folder / f"{number:08}-{key}{path.suffix}"
-        if not target.exists():
-            for other in folder.glob(f"{number:08}-*"):
+        target = folder / f"{number:08}-{key}.vectors"
+        if not is_usable(target, say):
+            for other in folder.glob(f"{number:08}-{HEX * 16}.vectors"):
                 other.unlink()
-            layers = bilm.embed(part)
-            write_atomically(target, _writer(write, part, layers, n_done))
+            write_part(target, Part(n_done, part, bilm.embed(part)))
         parts.append(target)
         n_done += len(part)
         on_progress(n_done)
-    if parts:
-        write_atomically(path, lambda target: merge(parts, target))
-    shutil.rmtree(folder)
-    if not parts:
-        raise ValueError("found no sentences; expected some text")
-    return n_done
+    return parts, n_done
+
+
+def _parts_folder(path: Path) -> Path:
+    return path.with_name(path.name + ".parts")
 
 
 def check_target(path: Path) -> None:
-    """Raise ValueError if the path has an unknown suffix, is a folder, or needs a
-    module that is not installed. Call this first, because embedding may take hours."""
+    """Raise ValueError if the path has an unknown suffix, needs a module that is not
+    installed, or is something that embed_file has not written. Call this first, because
+    embedding may take hours."""
     if path.suffix not in FORMATS:
         raise ValueError(
             f"{path}: found the suffix '{path.suffix}'; expected one of "
@@ -79,7 +112,36 @@ def check_target(path: Path) -> None:
         )
     if path.is_dir():
         raise ValueError(f"{path}: found a folder; expected the name of a file")
-    _require(*NEEDED[FORMATS[path.suffix]])
+    kind = FORMATS[path.suffix]
+    _require(*NEEDED[kind])
+    if path.exists() and not (path.is_file() and _is_ours(path, kind)):
+        raise ValueError(
+            f"{path}: found a file of something else, which is not overwritten; "
+            "expected vectors of this command, or no such file"
+        )
+    folder = _parts_folder(path)
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise ValueError(
+            f"{folder}: found a file or a link; expected a folder with the parts of an "
+            "interrupted run, or nothing"
+        )
+
+
+def _is_ours(path: Path, kind: str) -> bool:
+    """Tell whether a file is empty or has vectors of embed_file."""
+    if not path.stat().st_size:
+        return True
+    try:
+        if kind == "hdf5":
+            import h5py
+
+            with h5py.File(path, "r") as file:
+                return all(name.isdigit() for name in islice(file, 1000))
+        from pyarrow import parquet
+
+        return bool(parquet.read_schema(path).names[: len(COLUMNS)] == COLUMNS)
+    except (OSError, ValueError, RuntimeError):  # not a file of this format
+        return False
 
 
 def _divide(sentences: Iterable[list[str]]) -> Iterator[Sentences]:
@@ -92,62 +154,45 @@ def _divide(sentences: Iterable[list[str]]) -> Iterator[Sentences]:
         yield part
 
 
-def _writer(
-    write: Callable[..., None], part: Sentences, layers: list[np.ndarray], first: int
-) -> Callable[[Path], None]:
-    """Return a function that writes a part to a path.
-
-    layers (list[np.ndarray]): (n_layers + 1, n_tokens, width) for each sentence.
-    first (int): The number of the part's first sentence in the whole text.
-    """
-    return lambda target: write(target, part, layers, first)
-
-
-def _write_hdf5(
-    path: Path, sentences: Sentences, layers: list[np.ndarray], first: int
-) -> None:
-    import h5py
-
-    with h5py.File(path, "w") as file:
-        for number, array in enumerate(layers, first):
-            file.create_dataset(str(number), data=array)
-
-
-def _merge_hdf5(parts: list[Path], path: Path) -> None:
-    import h5py
-
-    with h5py.File(path, "w") as file:
+def _merge_hdf5(parts: Iterable[Part], path: Path) -> None:
+    with create_hdf5(path) as add:
         for part in parts:
-            with h5py.File(part, "r") as source:
-                for name in source:
-                    source.copy(name, file)
+            for number, array in enumerate(part.layers, part.first):
+                add(str(number), array)
 
 
-def _write_parquet(
-    path: Path, sentences: Sentences, layers: list[np.ndarray], first: int
-) -> None:
-    import pyarrow as pa
+def _merge_parquet(parts: Iterable[Part], path: Path) -> None:
     from pyarrow import parquet
 
+    writer = None
+    try:
+        for part in parts:
+            table = _make_table(part)
+            if writer is None:
+                writer = parquet.ParquetWriter(path, table.schema)
+            writer.write_table(table)
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def _make_table(part: Part) -> Any:
+    """Make a Parquet table with a row for each token of a part."""
+    import pyarrow as pa
+
+    first, sentences, layers = part
     lengths = [len(words) for words in sentences]
     n_layers, _, width = layers[0].shape
-    columns: Any = {
-        "sentence": np.repeat(np.arange(first, first + len(sentences)), lengths),
-        "token": np.concatenate([np.arange(n) for n in lengths]),
-        "word": [word for words in sentences for word in words],
-    }
+    values: list[Any] = [
+        np.repeat(np.arange(first, first + len(sentences)), lengths),
+        np.concatenate([np.arange(n) for n in lengths]),
+        [word for words in sentences for word in words],
+    ]
+    columns = dict(zip(COLUMNS, values))
     for j in range(n_layers):
         flat = np.concatenate([array[j] for array in layers]).reshape(-1)
         columns[f"layer_{j}"] = pa.FixedSizeListArray.from_arrays(pa.array(flat), width)
-    parquet.write_table(pa.table(columns), path)
-
-
-def _merge_parquet(parts: list[Path], path: Path) -> None:
-    from pyarrow import parquet
-
-    with parquet.ParquetWriter(path, parquet.read_schema(parts[0])) as writer:
-        for part in parts:
-            writer.write_table(parquet.read_table(part))
+    return pa.table(columns)
 
 
 def _require(module: str, extra: str) -> None:
@@ -160,7 +205,4 @@ def _require(module: str, extra: str) -> None:
         ) from None
 
 
-WRITERS = {
-    "hdf5": (_write_hdf5, _merge_hdf5),
-    "parquet": (_write_parquet, _merge_parquet),
-}
+MERGERS = {"hdf5": _merge_hdf5, "parquet": _merge_parquet}

@@ -1,5 +1,6 @@
 """`spacy elmo embed` writes the vectors of a text to a file, and can be restarted."""
 
+import os
 import sys
 
 import h5py
@@ -8,6 +9,7 @@ import pytest
 import torch
 from helpers.command import call, text
 from helpers.corpora import by_spacy
+from helpers.full_disk import full_disk
 from helpers.pretraining import write_text
 from pyarrow import parquet
 
@@ -15,6 +17,7 @@ from spacy_elmo.bilm import BiLM, BiLMConfig, BytesConfig, LSTMConfig, load_bilm
 from spacy_elmo.bilm.fingerprint import fingerprint
 from spacy_elmo.embedding import embed_file as embed_module
 from spacy_elmo.embedding.embed_file import embed_file
+from spacy_elmo.files import WriteError, one_writer
 
 SENTENCES = [[f"w{n}", "눈", "x" * 60][: 1 + n % 3] for n in range(23)]
 ENDINGS = ["hdf5", "h5", "parquet"]
@@ -122,22 +125,45 @@ def test_interrupted_run_goes_on(bilm, tmp_path, monkeypatch, ending):
     assert sorted(p.name for p in tmp_path.iterdir()) == [path.name, whole.name]
 
 
-def test_killed_while_a_part_is_written(bilm, tmp_path, monkeypatch):
-    path = tmp_path / "vectors.hdf5"
-    write, merge = embed_module.WRITERS["hdf5"]
+DAMAGES = {
+    "zeros": lambda data: data[:-40] + bytes(40),
+    "all zeros": lambda data: bytes(len(data)),
+    "a bit": lambda data: data[:-9] + bytes([data[-9] ^ 4]) + data[-8:],
+    "a word": lambda data: data.replace(b'"w', b'"v', 1),
+    "half": lambda data: data[: len(data) // 2],
+    "empty": lambda data: b"",
+    "text": lambda data: b"text\n" * 9,
+}
 
-    def killed(target, part, layers, first):
-        if first == 10:
-            target.write_bytes(b"half")
-            raise KeyboardInterrupt
-        write(target, part, layers, first)
 
-    monkeypatch.setitem(embed_module.WRITERS, "hdf5", (killed, merge))
-    with pytest.raises(KeyboardInterrupt):
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+@pytest.mark.parametrize("ending", ["hdf5", "parquet"])
+def test_a_damaged_part_is_made_again(bilm, tmp_path, monkeypatch, ending, damage):
+    whole, path = tmp_path / f"whole.{ending}", tmp_path / f"parts.{ending}"
+    embed_file(bilm, SENTENCES, whole)
+    interrupt(bilm, path, monkeypatch, after=3)
+    part = sorted((tmp_path / f"{path.name}.parts").iterdir())[1]
+    part.write_bytes(damage(part.read_bytes()))
+    seen, said = watched(bilm, monkeypatch), []
+    assert embed_file(bilm, SENTENCES, path, say=said.append) == 23
+    expected = f"{part}: the checksum does not match; computing this part again"
+    assert said == [expected]
+    assert seen == SENTENCES[5:10] + SENTENCES[15:]
+    assert path.read_bytes() == whole.read_bytes()
+
+
+@pytest.mark.parametrize("ending", ["hdf5", "parquet"])
+@pytest.mark.parametrize("n_bytes", [0, 100, 3000, 6000, 9000])
+def test_a_full_disk_is_one_sentence(bilm, tmp_path, ending, n_bytes):
+    whole, path = tmp_path / f"whole.{ending}", tmp_path / f"full.{ending}"
+    embed_file(bilm, SENTENCES, whole)
+    assert whole.stat().st_size > 9000
+    with full_disk(n_bytes), pytest.raises(WriteError, match="the disk is full"):
         embed_file(bilm, SENTENCES, path)
-    monkeypatch.setitem(embed_module.WRITERS, "hdf5", (write, merge))
+    assert not path.exists()
     embed_file(bilm, SENTENCES, path)
-    assert_same(read(path), bilm.embed(SENTENCES))
+    assert path.read_bytes() == whole.read_bytes()
+    assert sorted(p.name for p in tmp_path.iterdir()) == [path.name, whole.name]
 
 
 def test_parts_of_another_bilm_are_not_used(bilm, tmp_path, monkeypatch):
@@ -256,3 +282,60 @@ def test_folder_in_the_way_is_found_before_the_work(source, tmp_path, monkeypatc
     assert done.exit_code == 1
     assert "found a folder; expected the name of a file" in text(done)
     assert not list((tmp_path / "out.hdf5").iterdir())
+
+
+def hdf5_of_weights(path):
+    with h5py.File(path, "w") as file:
+        file["CNN/W"] = np.zeros(3)
+
+
+OTHERS = {
+    "text": lambda path: path.write_text("mine"),
+    "weights": hdf5_of_weights,
+    "damaged": lambda path: path.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(900)),
+    "pipe": os.mkfifo,
+}
+
+
+@pytest.mark.parametrize("write", OTHERS.values(), ids=OTHERS)
+def test_a_file_of_something_else_is_not_overwritten(
+    source, tmp_path, monkeypatch, write
+):
+    monkeypatch.setattr(BiLM, "embed", None)
+    (tmp_path / "a.txt").write_text("Words.")
+    out = tmp_path / "out.hdf5"
+    write(out)
+    before = out.read_bytes() if out.is_file() else None
+    done = call("embed", source, tmp_path / "a.txt", out)
+    assert done.exit_code == 1 and "found a file of something else" in text(done)
+    assert before == (out.read_bytes() if out.is_file() else None)
+
+
+@pytest.mark.parametrize("ending", ["hdf5", "parquet"])
+def test_earlier_vectors_are_replaced(bilm, tmp_path, ending):
+    path = tmp_path / f"out.{ending}"
+    path.touch()
+    embed_file(bilm, SENTENCES[:7], path)
+    embed_file(bilm, SENTENCES[:3], path)
+    assert len(read(path)) == 3
+
+
+def test_what_others_put_into_the_folder_of_parts_stays(bilm, tmp_path):
+    folder = tmp_path / "out.hdf5.parts"
+    folder.mkdir()
+    (folder / "mine.txt").write_text("mine")
+    embed_file(bilm, SENTENCES, tmp_path / "out.hdf5")
+    assert [path.name for path in folder.iterdir()] == ["mine.txt"]
+    (tmp_path / "linked.h5.parts").symlink_to(tmp_path / "out.hdf5.parts")
+    with pytest.raises(ValueError, match="found a file or a link; expected a folder"):
+        embed_file(bilm, SENTENCES, tmp_path / "linked.h5")
+
+
+def test_one_writer_at_a_time(source, tmp_path):
+    (tmp_path / "a.txt").write_text("Words.")
+    out = tmp_path / "out.hdf5"
+    with one_writer(out):
+        done = call("embed", source, tmp_path / "a.txt", out)
+    assert done.exit_code == 1
+    assert f"out.hdf5: process {os.getpid()} on" in text(done)
+    assert call("embed", source, tmp_path / "a.txt", out).exit_code == 0
