@@ -68,15 +68,16 @@ def checksum_bytes(data: Any) -> str:
 def _checksum(file: Any) -> str:
     """Compute a checksum. The data is divided into blocks of 1 MiB, the last one padded
     with zeros. Each is taken as rows of 1024 numbers of 64 bits, little-endian, which
-    are added up column by column. The checksum is the CRC-32 of these sums, one block
-    after another."""
+    are added up by column and by row: the sums of rows tell whether rows have changed
+    places. The checksum is the CRC-32 of these sums, one block after another."""
     block = bytearray(BLOCK)
     rows = np.frombuffer(block, dtype="<u8").reshape(-1, 1024)
     size = crc = 0
     while n_read := _fill(file, memoryview(block)):
         block[n_read:] = bytes(BLOCK - n_read)
         size += n_read
-        crc = crc32(rows.sum(axis=0, dtype="<u8"), crc)
+        for axis in (0, 1):
+            crc = crc32(rows.sum(axis=axis, dtype="<u8"), crc)
     return f"{CHECKSUM}:{size}:{crc:08x}"
 
 

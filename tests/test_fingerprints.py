@@ -18,7 +18,7 @@ def test_files_and_bytes_have_the_same_checksum(tmp_path, size):
 
 def test_the_checksum_does_not_change_between_versions():
     data = bytes(range(256)) * 5000
-    assert checksum_bytes(data) == "sums-crc32:1280000:06c60929"
+    assert checksum_bytes(data) == "sums-crc32:1280000:502ce960"
     assert not has_checksum(data, "other:1280000:00000000")
     assert not has_checksum(data, None)
 
@@ -39,3 +39,11 @@ def test_damage_changes_the_checksum():
             data + bytes(size),
         ):
             assert damaged == data or not has_checksum(damaged, checksum)
+
+
+@pytest.mark.parametrize("size", [4096, 8192, 2**20])
+def test_blocks_that_change_places_change_the_checksum(size):
+    data = random.Random(0).randbytes(4 * 2**20)
+    blocks = [data[at : at + size] for at in range(0, len(data), size)]
+    blocks[0], blocks[2] = blocks[2], blocks[0]
+    assert not has_checksum(b"".join(blocks), checksum_bytes(data))
