@@ -59,4 +59,4 @@ def arrays_from_bytes(contents: bytes, path: Path) -> dict[str, np.ndarray]:
 
 def _contiguous(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     # safetensors writes the memory of an array, whatever its strides are.
-    return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    return {name: np.asarray(array, order="C") for name, array in arrays.items()}
