@@ -1,4 +1,4 @@
-"""Add the lines of docs/downstream.md to a config that spaCy made, and train with it."""
+"""Add the lines of docs/downstream.md to a config of spaCy, and train with it."""
 
 import re
 
