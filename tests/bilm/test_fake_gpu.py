@@ -49,9 +49,11 @@ def ids(symbols):
 def make(kind, head="full"):
     special = ["<bos>", "<eos>", "<bow>", "<eow>", "<oov>", "<pad>"]
     lexicon = Lexicon(ids([*special, *"abcd눈"]), ids([*special, "bad", "cab"]))
+    # One test with two layers is enough: all encoders have the same layers above.
+    n_layers = 2 if kind == "words" else 1
     config = BiLMConfig(
         encoder=ENCODERS[kind],
-        lstm=LSTMConfig(dim=7, projection_dim=5),
+        lstm=LSTMConfig(dim=7, projection_dim=5, n_layers=n_layers),
         softmax=SoftmaxConfig(N_WORDS, head, n_samples=5),
     )
     return BiLM(config, lexicon=lexicon)
@@ -171,7 +173,8 @@ def assert_vectors(bilm, sentences, state, device, **options):
     stateful, state = bilm.run(sentences, state, **options)
     assert none is None and state.h.device == state.c.device == device
     for x, y, sentence in zip(stateless, stateful, sentences, strict=True):
-        assert x.shape == y.shape == (len(sentence), 3, 10)
+        n_layers = bilm.config.lstm.n_layers
+        assert x.shape == y.shape == (len(sentence), n_layers + 1, 10)
         assert x.device == y.device == device
     return state
 
@@ -184,6 +187,23 @@ def test_vectors_never_wait(gpu, kind):
         assert bilm.run([]) == ([], None)
         state = assert_vectors(bilm, SENTENCES, state, gpu.device)
         assert_vectors(bilm, SENTENCES, state, gpu.device, max_batch_tokens=1)
+
+
+def test_each_step_runs_the_whole_batch(gpu):
+    """A GPU gets padded batches: sentences that have ended stay in the products of the
+    LSTMs, which therefore all have the same size. (A CPU leaves them out.)"""
+    bilm = make("words").to(gpu.device)
+    lengths = [4, 3, 2, 1]
+    state = State.zeros(bilm.config.lstm, len(lengths), bilm.weight)
+    n_steps = max(lengths) + 2  # with the boundaries
+    with gpu.never_waits():
+        bilm.run([["bad"] * n for n in lengths], state)
+    whole_text = (len(lengths) * n_steps, 5)
+    steps = [x for x in gpu.products if x[1] in (5, 7) and x != whole_text]
+    # Each of 2 layers in 2 directions has a recurrent product and a projection.
+    for width in (5, 7):
+        assert steps.count((len(lengths), width)) == 2 * 2 * n_steps
+    assert len(steps) == 2 * 2 * 2 * n_steps
 
 
 @pytest.mark.parametrize(
@@ -215,7 +235,8 @@ def test_word_cache_never_waits(gpu, monkeypatch, cache_words, recent, earlier):
 @pytest.mark.parametrize("kind", ENCODERS)
 def test_embed_copies_its_results_to_the_host_and_nothing_else(gpu, kind):
     bilm = make(kind).to(gpu.device)
-    shapes = [(3, len(sentence), 10) for sentence in SENTENCES]
+    n_layers = bilm.config.lstm.n_layers
+    shapes = [(n_layers + 1, len(sentence), 10) for sentence in SENTENCES]
     for stateful in (False, True, True):
         gpu.to_host.clear()
         found = bilm.embed(SENTENCES, stateful, max_batch_tokens=4)

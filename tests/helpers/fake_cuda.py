@@ -15,6 +15,7 @@ META = torch.device("meta")
 
 
 aten = torch.ops.aten
+PRODUCTS = {aten.mm.default: 0, aten.addmm.default: 1, aten.bmm.default: 0}
 
 
 class FakeGPU(TorchDispatchMode):
@@ -24,12 +25,15 @@ class FakeGPU(TorchDispatchMode):
 
     device (torch.device): The fake GPU, to which tests move their models.
     to_host (list[tuple]): The shape of each tensor that was copied to the CPU.
+    products (list[tuple]): The shape of the left factor of each matrix product on the
+        GPU.
     """
 
     def __init__(self):
         super().__init__()
         self.device = torch.device("cuda:0")
         self.to_host = []
+        self.products = []
         self._may_wait = True
 
     @contextlib.contextmanager
@@ -61,6 +65,8 @@ class FakeGPU(TorchDispatchMode):
             source = args[0] if func is aten._to_copy.default else args[1]
             if target.type != source.device.type:
                 return self._copy(func, target, source, args, kwargs)
+        if func in PRODUCTS:
+            self.products.append(tuple(args[PRODUCTS[func]].shape))
         return func(*args, **kwargs)
 
     def _check_indices(self, x, indices):
