@@ -8,6 +8,13 @@ from pathlib import Path
 # it. Without this variable, torch would use AMX for bfloat16. It must be set before
 # torch is imported.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
+# Tiny models are slower with more threads, above all if several processes run tests at
+# the same time. These variables also reach the programs that tests start.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("MKL_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Threads that wait must not take the processor from the other processes.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import numpy as np
 import pytest
@@ -15,6 +22,7 @@ import spacy
 import torch
 from helpers.analysis import make_bilm, save
 from helpers.models import Pair, load_random
+from helpers.processes import find_children
 from hypothesis import settings
 
 from spacy_elmo.bilm import (
@@ -33,17 +41,6 @@ def pytest_addoption(parser):
         "--gpu",
         action="store_true",
         help="run the tests that ask for `device` on a real GPU (needs cupy)",
-    )
-    parser.addoption(
-        "--fuzz-seconds",
-        type=float,
-        default=0,
-        help="let each test in tests/fuzz run for this long; by default, a few trials",
-    )
-    parser.addoption(
-        "--fuzz-seed",
-        default="0",
-        help="the seed of tests/fuzz, or SEED/TRIAL to repeat one trial alone",
     )
 
 
@@ -83,24 +80,18 @@ def device(request, monkeypatch):
         yield device
 
 
-@pytest.fixture
-def fuzz(request):
-    """Return the trials of a property test (see helpers/fuzzing.py). Afterwards, print
-    the number of the last trial, which pytest shows if the test has failed."""
-    from helpers.fuzzing import Fuzz
-
-    fuzz = Fuzz(
-        request.config.getoption("--fuzz-seed"),
-        request.config.getoption("--fuzz-seconds"),
-    )
-    yield fuzz
-    print(f"tests/fuzz: {fuzz}")
-
-
 @pytest.fixture(scope="session", autouse=True)
 def one_thread():
-    """Let torch use one thread, because tiny models are slower with more threads."""
+    """Let torch use one thread, whatever the environment variables say."""
     torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_process_is_left():
+    """Check that no process that the tests of a file have started is still running."""
+    before = find_children()
+    yield
+    assert find_children() - before == set()
 
 
 @pytest.fixture
@@ -152,16 +143,16 @@ def tiny_folder(tiny, tmp_path) -> str:
 @pytest.fixture
 def make_nlp(tiny_folder):
     """Return a function that makes a pipeline with `elmo` and the biLM of `tiny`. Its
-    arguments are the names of components before `elmo`, and settings of `elmo`. By
-    default, a doc is cut at the sentence boundaries that components before `elmo` set.
-    """
+    arguments are the names of components before `elmo`, and settings of `elmo`.
+
+    The language is "xx" here and in most tests, because the tokenizer of English has
+    many exceptions, and a pipeline is made four times faster without them."""
 
     def make(*before, **settings):
-        nlp = spacy.blank("en")
+        nlp = spacy.blank("xx")
         for name in before:
             nlp.add_pipe(name)
-        given = {"bilm": tiny_folder, "segments": "auto", **settings}
-        nlp.add_pipe("elmo", config=given)
+        nlp.add_pipe("elmo", config={"bilm": tiny_folder, **settings})
         return nlp
 
     return make
