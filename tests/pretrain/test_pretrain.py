@@ -178,20 +178,19 @@ def test_training_learns(config_path, tmp_path, softmax):
     said, log = train(
         config_path,
         tmp_path / "run",
-        training__max_steps=80,
+        training__max_steps=40,
         training__eval_frequency=20,
         training__optimizer__learn_rate=0.02,
         vocab__softmax=softmax,
         vocab__n_samples=30,
     )
     evaluations = [entry for entry in log if entry["type"] == "evaluation"]
-    assert [entry["step"] for entry in evaluations] == [20, 40, 60, 80]
+    assert [entry["step"] for entry in evaluations] == [20, 40]
     means = [entry["mean"] for entry in evaluations]
     n_words = len(load_bilm(tmp_path / "run" / "model-last").vocab)
-    assert min(means) < 0.6 * n_words
-    steps = [entry for entry in log if entry["type"] == "step"]
-    for direction in ("forward_loss", "backward_loss"):
-        assert steps[-1][direction] < 0.9 * steps[0][direction]
+    # Not the losses of single steps: a batch has 24 words, so they go up and down.
+    for direction in ("forward", "backward"):
+        assert evaluations[-1][direction] < 0.6 * n_words
     best = load_bilm(tmp_path / "run" / "model-best")
     assert best.config.training["perplexity"]["mean"] == min(means)
     assert f"{min(means):.1f}" in said and "held out" in said
@@ -201,7 +200,7 @@ def test_best_model_is_the_one_that_was_measured(config_path, tmp_path):
     dev = write_text(tmp_path / "dev.txt", n_documents=5, seed=1)
     train(config_path, tmp_path / "run", paths__dev_text=str(dev))
     best = load_bilm(tmp_path / "run" / "model-best")
-    found = measure_text(best, [str(dev)], Tokenization("en")).as_dict()
+    found = measure_text(best, [str(dev)], Tokenization("xx")).as_dict()
     kept = best.config.training["perplexity"]
     assert found.keys() == kept.keys()
     for key, value in kept.items():
@@ -251,7 +250,11 @@ def test_patience_alone_needs_text_held_out(config_path, tmp_path):
 
 def test_epochs_are_a_limit(config_path, tmp_path):
     trainer, reports = make_trainer(
-        config_path, tmp_path, training__max_steps=0, training__max_epochs=2
+        config_path,
+        tmp_path,
+        training__max_steps=0,
+        training__max_epochs=2,
+        training__eval_frequency=1000,
     )
     trainer.run()
     assert len(reports) == 2 * trainer.epochs.n_windows
