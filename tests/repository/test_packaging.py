@@ -72,6 +72,20 @@ def test_tested_torch_is_pinned_and_the_lower_bound_admits_it():
     assert not any(bound.operator in ("==", "<", "<=") for bound in torch.specifier)
 
 
+def test_lower_bounds_are_those_of_the_tested_versions():
+    extras = PROJECT["optional-dependencies"]
+    (shared,) = [r for r in map(Requirement, extras["dev"]) if r.name == "spacy-elmo"]
+    lines = [*PROJECT["dependencies"], *(x for e in shared.extras for x in extras[e])]
+    bounds = {}
+    for requirement in map(Requirement, lines):
+        (bound,) = [s for s in requirement.specifier if s.operator == ">="]
+        bounds[requirement.name] = bound.version
+    bounds.pop("torch", None)  # only one version is tested, see above
+    lines = (ROOT / "tests" / "lower_bounds.txt").read_text("utf8").split("\n")
+    pins = [line.split("==") for line in lines if line and line[0] != "#"]
+    assert dict(pins) == bounds
+
+
 def test_extras_that_others_name_exist():
     extras = PROJECT["optional-dependencies"]
     for lines in extras.values():
