@@ -12,6 +12,7 @@ from helpers.pretraining import train, write_config, write_text
 from pydantic import BaseModel, RootModel
 
 from spacy_elmo import results
+from spacy_elmo.analysis import linear_classifier
 
 ROWS = {
     "config": results.ConfigRow,
@@ -98,7 +99,8 @@ def run(form, *args):
     check_form(srsly.read_json(path), form)
 
 
-def test_probe_of_tags(bilm, tmp_path):
+def test_probe_of_tags(bilm, tmp_path, monkeypatch):
+    monkeypatch.setattr(linear_classifier, "MIN_STEPS", 20)
     (tmp_path / "x.conllu").write_text(CONLLU * 3)
     (tmp_path / "y.conllu").write_text(CONLLU)
     files = tmp_path / "x.conllu", tmp_path / "y.conllu"

@@ -124,13 +124,13 @@ def test_a_fixed_table_stays_fixed_after_saving(vocab, tmp_path):
 
 def test_vocab_without_vectors_is_refused():
     with pytest.raises(ValueError, match="no vectors"):
-        bilm_from_vocab(spacy.blank("en").vocab)
+        bilm_from_vocab(spacy.blank("xx").vocab)
 
 
 def test_vectors_without_a_list_of_words_are_refused():
     from spacy.vectors import Vectors
 
-    vocab = spacy.blank("en").vocab
+    vocab = spacy.blank("xx").vocab
     data = np.ones((10, 4), dtype="float32")
     vocab.vectors = Vectors(data=data, mode="floret", hash_count=1, strings=None)
     with pytest.raises(ValueError, match="floret"):

@@ -49,6 +49,7 @@ def test_only_new_seeds_and_variants_are_trained(data, fake_training, tmp_path):
     assert len(fake_training.take_trained()) == 10
 
 
+@pytest.mark.slow
 def test_runs_are_repeated_after_a_change_of_config_or_data(
     data, fake_training, tmp_path
 ):

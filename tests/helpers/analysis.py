@@ -10,10 +10,10 @@ from spacy_elmo.analysis.token_index import build_index, index_key
 from spacy_elmo.bilm import BiLM, BiLMConfig, BytesConfig, LSTMConfig
 from spacy_elmo.text.tokenizers import Tokenization
 
-TOKENIZED = Tokenization("en", None, True)
+TOKENIZED = Tokenization("xx", None, True)
 
 
-def make_bilm(seed=0, *, projection_dim=8, lang="en"):
+def make_bilm(seed=0, *, projection_dim=8, lang="xx"):
     """Make a random biLM whose vectors are about as large as those of a trained one."""
     torch.manual_seed(seed)
     encoder = BytesConfig(char_dim=4, filters=[[1, 8], [2, 12]])
@@ -69,7 +69,7 @@ def save_vectors(folder, vectors):
 
     vectors (dict[str, list[float]]): The vector of each word.
     """
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     nlp.vocab.reset_vectors(width=len(next(iter(vectors.values()))))
     for word, vector in vectors.items():
         nlp.vocab.set_vector(word, np.array(vector, dtype=np.float32))

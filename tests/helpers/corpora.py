@@ -10,7 +10,7 @@ from spacy_elmo.pretrain.corpus import build_corpus
 from spacy_elmo.text.tokenizers import Tokenization
 
 
-def build(folder, *texts, lang="en", tokenizer=None, tokenized=False, **options):
+def build(folder, *texts, lang="xx", tokenizer=None, tokenized=False, **options):
     """Build a corpus from text files. By default it has no dev part."""
     tokenization = Tokenization(lang, tokenizer, tokenized)
     options = {"dev_share": 0.0, **options}
@@ -26,19 +26,19 @@ def sentences(corpus, part="train"):
 
 
 @lru_cache
-def pipeline():
-    nlp = spacy.blank("en")
+def pipeline(lang):
+    nlp = spacy.blank(lang)
     nlp.add_pipe("sentencizer")
     return nlp
 
 
-def by_spacy(paragraphs):
+def by_spacy(paragraphs, lang="xx"):
     """Split paragraphs into sentences and words with a simple spaCy pipeline.
 
     RETURNS (list[list[str]]): The words of each sentence.
     """
     found = []
-    for doc in pipeline().pipe(paragraphs):
+    for doc in pipeline(lang).pipe(paragraphs):
         for sentence in doc.sents:
             found.append([token.text for token in sentence if not token.is_space])
     return [words for words in found if words]

@@ -29,7 +29,7 @@ projection_dim = 8
 n_layers = 2
 
 [corpus]
-lang = "en"
+lang = "xx"
 n_process = 1
 dev_share = 0.1
 

@@ -99,12 +99,12 @@ def test_layers_need_not_be_stored(nlp, make_nlp, dtype, cache):
 
 
 def reload_bytes(doc):
-    return Doc(spacy.blank("en").vocab).from_bytes(doc.to_bytes())
+    return Doc(spacy.blank("xx").vocab).from_bytes(doc.to_bytes())
 
 
 def reload_docbin(doc):
     data = DocBin(store_user_data=True, docs=[doc]).to_bytes()
-    return next(DocBin().from_bytes(data).get_docs(spacy.blank("en").vocab))
+    return next(DocBin().from_bytes(data).get_docs(spacy.blank("xx").vocab))
 
 
 def reload_pickle(doc):
@@ -241,7 +241,8 @@ def make_tagging(make_nlp):
             nlp.add_pipe(name)
         tok2vec = {
             "@architectures": "spacy-elmo.ElmoTok2Vec.v1",
-            "mix": {"@architectures": "spacy-elmo.ElmoMix.v1", "layer_norm": False},
+            "elmo": {"@architectures": "spacy-elmo.ElmoListener.v1"},
+            "mix": {"@architectures": "spacy-elmo.ElmoMix.v1"},
         }
         model = {"@architectures": "spacy.Tagger.v2", "tok2vec": tok2vec}
         tagger = nlp.add_pipe("tagger", config={"model": model})

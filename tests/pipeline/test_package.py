@@ -36,7 +36,6 @@ TOK2VECS = {
     "output": tok2vec_with_elmo("output"),
     "both": tok2vec_with_elmo("both"),
     "alone": elmo_tok2vec(),
-    "defaults": {"@architectures": "spacy-elmo.Tok2VecWithElmo.v1"},
 }
 
 
@@ -110,7 +109,16 @@ def tok2vec_output(nlp, docs):
     return np.concatenate(model.predict(docs))
 
 
-@pytest.mark.parametrize("kind", TOK2VECS)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "both",
+        *(
+            pytest.param(kind, marks=pytest.mark.slow)
+            for kind in ("input", "output", "alone")
+        ),
+    ],
+)
 def test_replace_listeners_changes_no_vector(kind, tmp_path):
     bilm = str(save_bilm(tmp_path / "bilm"))
     components = {"elmo": elmo(bilm=bilm), "tagger": tagger(TOK2VECS[kind])}

@@ -74,7 +74,7 @@ def downstream(make_tok2vec):
 
 
 def make_nlp(configs):
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     for config in configs:
         settings = {key: value for key, value in config.items() if key != "factory"}
         nlp.add_pipe(config["factory"], config=settings)

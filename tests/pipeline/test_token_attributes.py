@@ -25,7 +25,7 @@ def nlp(tmp_path_factory):
     )
     folder = tmp_path_factory.mktemp("bilm")
     BiLM(config, vocab=VOCAB).save(folder)
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     nlp.add_pipe("elmo", config={"bilm": str(folder), "surprisal": True})
     return nlp
 

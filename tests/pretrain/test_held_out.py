@@ -14,6 +14,8 @@ from spacy_elmo.text import chunks, tokenized_chunks
 
 TEXT = "Snow fell. It did not stop!\nDr. Kim's dog (3 kg) left...\n\nThe end?  «Yes.»\n"
 
+N_LINES = 2000
+
 
 def files(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
@@ -40,19 +42,19 @@ def test_held_out_by_document(tmp_path):
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_a_text_without_empty_lines_is_held_out_in_parts(tmp_path, end):
-    lines = [f"d{n} is a line." for n in range(4000)]
+    lines = [f"d{n} is a line." for n in range(N_LINES)]
     path = write(tmp_path / "a.txt", end.join(lines) + end + end)
     corpus, _ = build(tmp_path / "corpus", path, dev_share=0.2)
     train, dev = documents(corpus, "train"), documents(corpus, "dev")
-    assert not train & dev and train | dev == set(range(4000))
-    assert 0.1 < len(dev) / 4000 < 0.3
+    assert not train & dev and train | dev == set(range(N_LINES))
+    assert 0.1 < len(dev) / N_LINES < 0.3
     assert {n // 20 for n in dev}.isdisjoint(n // 20 for n in train)
     # A short file counts as one document if there are other files.
     write(tmp_path / "folder" / "a.txt", "\n".join(lines))
-    write(tmp_path / "folder" / "b.txt", "d4000 is another.")
+    write(tmp_path / "folder" / "b.txt", f"d{N_LINES} is another.")
     corpus, _ = build(tmp_path / "second", tmp_path / "folder", dev_share=0.2)
     for part in ("train", "dev"):
-        assert len(documents(corpus, part) & set(range(4000))) in (0, 4000)
+        assert len(documents(corpus, part) & set(range(N_LINES))) in (0, N_LINES)
 
 
 def test_held_out_everywhere_the_same():
@@ -85,7 +87,7 @@ def few_documents(folder, kind):
     texts = [f"d{n} begins. " + "And goes on. " * n for n in range(6)]
     assert not any(chunks.is_held_out(t[:100], 1e-4) for t in texts)
     if kind == "spacy":
-        nlp = spacy.blank("en")
+        nlp = spacy.blank("xx")
         docs = DocBin(docs=[nlp(text) for text in texts])
         return write(folder / "a.spacy", docs.to_bytes()), texts
     if kind == "files":
@@ -96,7 +98,7 @@ def few_documents(folder, kind):
 
 
 @pytest.mark.parametrize("kind", ["text", "files", "spacy"])
-def test_of_few_documents_one_is_held_out(tmp_path, monkeypatch, kind):
+def test_of_few_documents_one_is_held_out(tmp_path, kind):
     path, texts = few_documents(tmp_path, kind)
     corpus, new = build(tmp_path / "corpus", path, dev_share=1e-4)
     assert new and not build(tmp_path / "corpus", path, dev_share=1e-4)[1]
@@ -113,7 +115,12 @@ def test_of_few_documents_one_is_held_out(tmp_path, monkeypatch, kind):
         assert found.tolist() == expected.tolist()
     counts = [dict(zip(c.words, c.counts.tolist())) for c in (corpus, given)]
     assert counts[0] == counts[1]
-    # The number of processes does not change the files.
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["text", "files", "spacy"])
+def test_the_number_of_processes_does_not_change_the_files(tmp_path, monkeypatch, kind):
+    path, _ = few_documents(tmp_path, kind)
     monkeypatch.setattr(chunks, "CHUNK_CHARACTERS", 20)
     monkeypatch.setattr(tokenized_chunks, "FEW_CHUNKS", 1)
     for n in (1, 2):

@@ -19,7 +19,7 @@ KINDS = ["full", "sampled", "adaptive"]
 
 @pytest.fixture
 def path(tmp_path):
-    return write_text(tmp_path / "text.txt", n_documents=12)
+    return write_text(tmp_path / "text.txt", n_documents=4)
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def make_bilm(kind, sentences, **lstm):
             BytesConfig(char_dim=3, filters=[[1, 4], [3, 5]]),
             LSTMConfig(**{"dim": 8, "projection_dim": 5, **lstm}),
             SoftmaxConfig(len(vocab), kind, n_samples=10),
-            training={"lang": "en"},
+            training={"lang": "xx"},
         ),
         vocab=vocab,
     )
@@ -126,7 +126,7 @@ def check(result, expected):
 def test_sentence_by_sentence(bilm, path, sentences, monkeypatch, n_tokens, n_slice):
     monkeypatch.setattr(perplexity, "MAX_BATCH_TOKENS", n_tokens)
     monkeypatch.setattr(perplexity, "SLICE", n_slice)
-    result = measure_text(bilm, [str(path)], Tokenization("en"))
+    result = measure_text(bilm, [str(path)], Tokenization("xx"))
     check(result, by_sentence(bilm, sentences))
     words = [word for words in sentences for word in words]
     assert result.n_tokens == len(words)
@@ -136,7 +136,7 @@ def test_sentence_by_sentence(bilm, path, sentences, monkeypatch, n_tokens, n_sl
 @pytest.mark.parametrize("n_steps", [1, 7, 256])
 def test_one_stream(bilm, path, sentences, monkeypatch, n_steps):
     monkeypatch.setattr(perplexity, "STREAM_WINDOW", n_steps)
-    result = measure_text(bilm, [str(path)], Tokenization("en"), carry=True)
+    result = measure_text(bilm, [str(path)], Tokenization("xx"), carry=True)
     expected = by_stream(bilm, sentences)
     check(result, expected)
     assert expected != pytest.approx(by_sentence(bilm, sentences), rel=1e-3)
@@ -153,17 +153,17 @@ def test_one_stream(bilm, path, sentences, monkeypatch, n_steps):
 def test_other_sizes(path, sentences, sizes):
     bilm = make_bilm("full", sentences, **sizes)
     check(
-        measure_text(bilm, [str(path)], Tokenization("en")),
+        measure_text(bilm, [str(path)], Tokenization("xx")),
         by_sentence(bilm, sentences),
     )
-    stream = measure_text(bilm, [str(path)], Tokenization("en"), carry=True)
+    stream = measure_text(bilm, [str(path)], Tokenization("xx"), carry=True)
     check(stream, by_stream(bilm, sentences))
 
 
 def test_threads_do_not_matter(path, sentences, two_threads):
     bilm = make_bilm("full", sentences)
     check(
-        measure_text(bilm, [str(path)], Tokenization("en")),
+        measure_text(bilm, [str(path)], Tokenization("xx")),
         by_sentence(bilm, sentences),
     )
 

@@ -90,7 +90,7 @@ def resumed(monkeypatch):
     [
         ("training.batch_size", 4, 8),
         pytest.param("training.batch_size", 4, 2, marks=pytest.mark.slow),
-        ("training.window", 6, 12),
+        pytest.param("training.window", 6, 12, marks=pytest.mark.slow),
         pytest.param("training.window", 6, 3, marks=pytest.mark.slow),
     ],
 )

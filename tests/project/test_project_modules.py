@@ -1,8 +1,11 @@
 """Test the modules of spacy_elmo.project, which project.yml calls."""
 
+import contextlib
+import io
+import runpy
 import shutil
-import subprocess
 import sys
+from unittest import mock
 
 import spacy
 import srsly
@@ -12,11 +15,22 @@ from spacy_elmo.fingerprints import fingerprint_path
 
 
 def call(name, *args):
-    """Run a module, and return its exit code and its error message."""
-    args = [sys.executable, "-m", f"spacy_elmo.project.{name}", *map(str, args)]
-    done = subprocess.run(args, capture_output=True, text=True, encoding="utf-8")
-    assert "Traceback" not in done.stderr
-    return done.returncode, " ".join(done.stderr.split())
+    """Run a module as `python -m` does, but in this process. Return its exit code and
+    its error message."""
+    module = f"spacy_elmo.project.{name}"
+    sys.modules.pop(module, None)  # `python -m` starts without it
+    said = io.StringIO()
+    with (
+        mock.patch.object(sys, "argv", [name, *map(str, args)]),
+        contextlib.redirect_stderr(said),
+    ):
+        try:
+            runpy.run_module(module, run_name="__main__")
+        except SystemExit as stop:
+            if isinstance(stop.code, str):
+                return 1, " ".join(stop.code.split())
+            return stop.code or 0, " ".join(said.getvalue().split())
+    return 0, " ".join(said.getvalue().split())
 
 
 def fingerprint(tmp_path, source):

@@ -203,6 +203,7 @@ def test_tables_can_be_read_without_scripts(browser, report):
     context.close()
 
 
+@pytest.mark.slow
 def test_charts_are_vega_lite_without_a_browser(report):
     import vl_convert
 

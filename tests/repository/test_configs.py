@@ -38,6 +38,7 @@ ALL = [(f"{task}_baseline", {}) for task in TASKS] + [
     (f"{task}_elmo", {"elmo.where": where}) for task in TASKS for where in PLACES
 ]
 NAMES = [" ".join([name, *settings.values()]) for name, settings in ALL]
+QUICK = "tagging_elmo both"
 
 
 def path_of(name):
@@ -145,7 +146,15 @@ def embeds(task, with_elmo):
     return [(f"{c}.model.tok2vec", 4 - LEFT_OUT.get(c, 0)) for c in TASKS[task]]
 
 
-@pytest.mark.parametrize(("name", "given"), ALL, ids=NAMES)
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        # Of the quick tests, only one trains.
+        pytest.param(name, given, marks=[] if id == QUICK else pytest.mark.slow)
+        for (name, given), id in zip(ALL, NAMES)
+    ],
+    ids=NAMES,
+)
 def test_training_learns_and_a_saved_pipeline_predicts_the_same(
     name, given, settings, tmp_path
 ):

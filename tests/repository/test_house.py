@@ -6,6 +6,7 @@ counted, because commands declare and describe their options there."""
 
 import ast
 from collections import Counter
+from functools import cache
 
 import pytest
 from helpers.pages import ROOT
@@ -18,6 +19,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 DOCUMENTED = (*FUNCTIONS, ast.ClassDef, ast.Module)
 
 
+@cache
 def parse(path):
     """Return all syntax nodes of a file that can have a docstring. The first one is the
     module."""

@@ -94,6 +94,7 @@ def test_every_part_has_a_place():
     assert found == {*ALLOWED, "cli"}
 
 
+@pytest.mark.slow
 def test_core_works_where_spacy_and_thinc_do_not_exist(tmp_path):
     code = f"""
 from spacy_elmo.bilm import BiLM, BiLMConfig, BytesConfig, LSTMConfig, load_bilm

@@ -114,7 +114,9 @@ def test_sentences_are_those_of_the_sentencizer(text):
     found = tokenize_chunk(Tokenization("en"), 0.0, Chunk([text], [True], [False]))
     tokens = found.streams[0].tokens
     parts = np.split(tokens, np.flatnonzero(tokens == 0))[1:]
-    assert [[found.words[n - 1] for n in p[1:]] for p in parts] == by_spacy([text])
+    assert [[found.words[n - 1] for n in p[1:]] for p in parts] == by_spacy(
+        [text], "en"
+    )
 
 
 def test_tokenized_text_is_a_sentence_a_line(tmp_path):

@@ -9,12 +9,13 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import torch
+from torch import Tensor
 
 from ..config import BiLMConfig, CharsConfig, EncoderConfig, LSTMConfig, WordsConfig
-from ..data import BiLMData
+from ..encoders import Lexicon, n_rows
 from ..errors import SourceError
-from ..lexicon import Lexicon, n_rows
+from ..model import BiLM
 from .build import build, check_shape
 from .small_files import read_json
 
@@ -25,14 +26,14 @@ PUBLISHED: dict[str, Any] = {
     "token_embedder": {"activation": "relu", "max_characters_per_token": 50},
 }
 
-Arrays = dict[str, np.ndarray]
+Tensors = dict[str, Tensor]
 
 
 def is_manylangs(folder: Path) -> bool:
     return (folder / ENCODER).exists() or (folder / EMBEDDER).exists()
 
 
-def load_manylangs(folder: Path) -> BiLMData:
+def load_manylangs(folder: Path) -> BiLM:
     path, settings = _read_settings(folder)
     embedder = _load_state(folder / EMBEDDER)
     encoder = _load_state(folder / ENCODER)
@@ -53,15 +54,14 @@ def load_manylangs(folder: Path) -> BiLMData:
         lexicon.characters = _read_lexicon(folder / "char.dic", len(embedder[CHARS]))
     if WORDS in embedder:
         lexicon.words = _read_lexicon(folder / "word.dic", len(embedder[WORDS]))
-    arrays = _encoder_arrays(_Array(folder / EMBEDDER, embedder), config, lexicon)
-    arrays.update(_lstm_arrays(_Array(folder / ENCODER, encoder), config.lstm))
+    tensors = _encoder_tensors(_Array(folder / EMBEDDER, embedder), config, lexicon)
+    tensors.update(_lstm_tensors(_Array(folder / ENCODER, encoder), config.lstm))
 
     def where(name: str) -> Path:
         files = {"characters": "char.dic", "words": "word.dic"}
-        layer = name.startswith(("forward_layers", "backward_layers"))
-        return folder / files.get(name, ENCODER if layer else EMBEDDER)
+        return path if name == "config" else folder / files.get(name, EMBEDDER)
 
-    return build(config, arrays, where=where, lexicon=lexicon)
+    return build(config, tensors, where=where, lexicon=lexicon)
 
 
 def _read_settings(folder: Path) -> tuple[Path, dict[str, Any]]:
@@ -97,14 +97,7 @@ def _read_settings(folder: Path) -> tuple[Path, dict[str, Any]]:
     return config, data
 
 
-def _load_state(path: Path) -> Arrays:
-    try:
-        import torch
-    except ImportError:
-        raise SourceError(
-            f"{path}: files of ELMoForManyLangs need torch: "
-            "pip install 'spacy-elmo[train]'"
-        ) from None
+def _load_state(path: Path) -> Tensors:
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError:
@@ -116,12 +109,12 @@ def _load_state(path: Path) -> Arrays:
             f"a pickle ({reason}); expected a torch state dict"
         ) from None
     if not isinstance(state, dict) or not all(
-        isinstance(value, torch.Tensor) for value in state.values()
+        isinstance(value, Tensor) for value in state.values()
     ):
         raise SourceError(
             f"{path}: found {type(state).__name__}; expected a torch state dict"
         )
-    return {name: tensor.float().numpy() for name, tensor in state.items()}
+    return state
 
 
 def _read_lexicon(path: Path, max_rows: int) -> dict[str, int]:
@@ -150,7 +143,7 @@ def _read_lexicon(path: Path, max_rows: int) -> dict[str, int]:
 
 
 def _encoder_config(
-    folder: Path, state: Arrays, settings: dict[str, Any]
+    folder: Path, state: Tensors, settings: dict[str, Any]
 ) -> EncoderConfig:
     path = folder / EMBEDDER
     word_dim = _shape(path, state, WORDS, 2)[1] if WORDS in state else 0
@@ -185,7 +178,7 @@ def _encoder_config(
     )
 
 
-def _lstm_config(folder: Path, state: Arrays, settings: dict[str, Any]) -> LSTMConfig:
+def _lstm_config(folder: Path, state: Tensors, settings: dict[str, Any]) -> LSTMConfig:
     path = folder / ENCODER
     shape = _shape(path, state, "forward_layer_0.state_projection.weight", 2)
     n_layers = 1
@@ -206,8 +199,8 @@ def _is_cnn(settings: dict[str, Any]) -> bool:
     return str(settings.get("name", "cnn")).lower() == "cnn"
 
 
-def _shape(path: Path, state: Arrays, name: str, n_dims: int) -> tuple[int, ...]:
-    if name not in state or state[name].ndim != n_dims:
+def _shape(path: Path, state: Tensors, name: str, n_dims: int) -> tuple[int, ...]:
+    if name not in state or state[name].dim() != n_dims:
         found = f"of shape {tuple(state[name].shape)}" if name in state else "missing"
         raise SourceError(
             f"{path}: found '{name}' {found}; expected {n_dims} dimensions"
@@ -225,73 +218,73 @@ def _check_number(path: Path, what: str, found: Any, expected: Any) -> None:
 class _Array:
     """Returns arrays of a state dict by name, after checking their shape."""
 
-    def __init__(self, path: Path, state: Arrays) -> None:
+    def __init__(self, path: Path, state: Tensors) -> None:
         self.path = path
         self.state = state
 
-    def __call__(self, name: str, *shape: int) -> np.ndarray:
+    def __call__(self, name: str, *shape: int) -> Tensor:
         check_shape(self.path, name, self.state, shape)
-        return self.state[name]
+        return self.state[name].float()
 
 
-def _encoder_arrays(array: _Array, config: BiLMConfig, lexicon: Lexicon) -> Arrays:
+def _encoder_tensors(array: _Array, config: BiLMConfig, lexicon: Lexicon) -> Tensors:
     encoder = config.encoder
     proj = config.lstm.projection_dim
-    arrays: Arrays = {}
+    tensors: Tensors = {}
     n_features = 0
     if WORDS in array.state:
         # A table may have rows at its end that belong to no symbol.
-        table = array.state[WORDS][: n_rows(lexicon.words)]
+        table = array.state[WORDS][: n_rows(lexicon.words)].float()
         alone = isinstance(encoder, WordsConfig)
-        arrays["encoder.table" if alone else "encoder.word_table"] = table
+        tensors["encoder.table" if alone else "encoder.word_table"] = table
         n_features += table.shape[1]
     if isinstance(encoder, CharsConfig):
-        chars = array.state[CHARS][: n_rows(lexicon.characters)]
+        chars = array.state[CHARS][: n_rows(lexicon.characters)].float()
         if encoder.reader == "cnn":
-            arrays.update(_cnn_arrays(array, encoder, chars))
+            tensors.update(_cnn_tensors(array, encoder, chars))
             n_features += sum(number for _, number in encoder.filters)
         else:
-            arrays["encoder.chars.embedding"] = chars
+            tensors["encoder.chars.embedding"] = chars
             size = 4 * encoder.char_dim
             for suffix in ("l0", "l0_reverse"):
                 for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
                     name = f"{kind}_{suffix}"
                     shape = (size, encoder.char_dim)[: 1 if "bias" in kind else 2]
-                    arrays[f"encoder.chars.lstm.{name}"] = array(
+                    tensors[f"encoder.chars.lstm.{name}"] = array(
                         f"char_lstm.{name}", *shape
                     )
             n_features += 2 * encoder.char_dim
     weight = array("projection.weight", proj, n_features)
-    arrays["encoder.projection.weight"] = np.ascontiguousarray(weight.T)
-    arrays["encoder.projection.bias"] = array("projection.bias", proj)
-    return arrays
+    tensors["encoder.projection.weight"] = weight.t().contiguous()
+    tensors["encoder.projection.bias"] = array("projection.bias", proj)
+    return tensors
 
 
-def _cnn_arrays(array: _Array, encoder: CharsConfig, chars: np.ndarray) -> Arrays:
+def _cnn_tensors(array: _Array, encoder: CharsConfig, chars: Tensor) -> Tensors:
     own = "encoder.chars.cnn."
-    arrays = {own + "embedding": chars}
+    tensors = {own + "embedding": chars}
     for i, (width, number) in enumerate(encoder.filters):
         name = f"convolutions.{i}."
         weight = array(name + "weight", number, encoder.char_dim, width)
-        flat = weight.transpose(2, 1, 0).reshape(-1, number)  # (width * char_dim, n)
-        arrays[f"{own}weights.{i}"] = flat
-        arrays[f"{own}biases.{i}"] = array(name + "bias", number)
+        flat = weight.permute(2, 1, 0).reshape(-1, number)  # (width * char_dim, n)
+        tensors[f"{own}weights.{i}"] = flat
+        tensors[f"{own}biases.{i}"] = array(name + "bias", number)
     n = sum(number for _, number in encoder.filters)
     # Their gate is the share of the input, ours that of the transformed input. Negate
     # the weights, because sigmoid(-x) is 1 - sigmoid(x).
-    sign = np.ones(2 * n, np.float32)
+    sign = torch.ones(2 * n)
     sign[n:] = -1
     for k in range(encoder.n_highway):
         name = f"highways._layers.{k}."
-        weight = array(name + "weight", 2 * n, n).T * sign
-        arrays[f"{own}highways.{k}.weight"] = np.ascontiguousarray(weight)
-        arrays[f"{own}highways.{k}.bias"] = array(name + "bias", 2 * n) * sign
-    return arrays
+        weight = array(name + "weight", 2 * n, n).t() * sign
+        tensors[f"{own}highways.{k}.weight"] = weight.contiguous()
+        tensors[f"{own}highways.{k}.bias"] = array(name + "bias", 2 * n) * sign
+    return tensors
 
 
-def _lstm_arrays(array: _Array, config: LSTMConfig) -> Arrays:
+def _lstm_tensors(array: _Array, config: LSTMConfig) -> Tensors:
     dim, proj = config.dim, config.projection_dim
-    arrays: Arrays = {}
+    tensors: Tensors = {}
     for direction in ("forward", "backward"):
         for j in range(config.n_layers):
             name, own = f"{direction}_layer_{j}.", f"{direction}_layers.{j}."
@@ -299,14 +292,14 @@ def _lstm_arrays(array: _Array, config: LSTMConfig) -> Arrays:
             h = array(name + "state_linearity.weight", 4 * dim, proj)
             bias = array(name + "state_linearity.bias", 4 * dim)
             down = array(name + "state_projection.weight", proj, dim)
-            weight = _reorder_gates(np.concatenate([x, h], 1))
-            arrays[own + "weight"] = np.ascontiguousarray(weight.T)
-            arrays[own + "bias"] = _reorder_gates(bias)
-            arrays[own + "projection"] = np.ascontiguousarray(down.T)
-    return arrays
+            weight = _reorder_gates(torch.cat([x, h], 1))
+            tensors[own + "weight"] = weight.t().contiguous()
+            tensors[own + "bias"] = _reorder_gates(bias)
+            tensors[own + "projection"] = down.t().contiguous()
+    return tensors
 
 
-def _reorder_gates(rows: np.ndarray) -> np.ndarray:
+def _reorder_gates(rows: Tensor) -> Tensor:
     """Reorder input, forget, candidate, output gates to the order of ProjectedLSTM."""
-    i, f, candidate, o = np.split(rows, 4)
-    return np.concatenate([i, candidate, f, o])
+    i, f, candidate, o = rows.chunk(4)
+    return torch.cat([i, candidate, f, o])
