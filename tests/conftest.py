@@ -42,6 +42,17 @@ def pytest_addoption(parser):
         action="store_true",
         help="run the tests that ask for `device` on a real GPU (needs cupy)",
     )
+    parser.addoption(
+        "--fuzz-seconds",
+        type=float,
+        default=0,
+        help="let each test in tests/fuzz run for this long; by default, a few trials",
+    )
+    parser.addoption(
+        "--fuzz-seed",
+        default="0",
+        help="the seed of tests/fuzz, or SEED/TRIAL to repeat one trial alone",
+    )
 
 
 def pytest_configure(config):
@@ -78,6 +89,20 @@ def device(request, monkeypatch):
         else strict_device(monkeypatch)
     ) as device:
         yield device
+
+
+@pytest.fixture
+def fuzz(request):
+    """Return the trials of a property test (see helpers/fuzzing.py). Afterwards, print
+    the number of the last trial, which pytest shows if the test has failed."""
+    from helpers.fuzzing import Fuzz
+
+    fuzz = Fuzz(
+        request.config.getoption("--fuzz-seed"),
+        request.config.getoption("--fuzz-seconds"),
+    )
+    yield fuzz
+    print(f"tests/fuzz: {fuzz}")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,4 +1,8 @@
-"""The biLM. It uses torch and imports neither spaCy nor Thinc."""
+"""The biLM. It imports neither spaCy nor Thinc, and torch only for the names that need
+it, when they are first used."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from .config import (
     BiLMConfig,
@@ -8,16 +12,20 @@ from .config import (
     SoftmaxConfig,
     WordsConfig,
 )
-from .encoders import Lexicon
+from .data import BiLMData
 from .errors import SourceError
-from .formats.sources import load_bilm
-from .model import Batch, BiLM, Output
-from .state import State
+from .formats.sources import load_bilm, load_data
+from .lexicon import Lexicon
+
+if TYPE_CHECKING:
+    from .model import Batch, BiLM, Output
+    from .state import State
 
 __all__ = [
     "Batch",
     "BiLM",
     "BiLMConfig",
+    "BiLMData",
     "BytesConfig",
     "CharsConfig",
     "LSTMConfig",
@@ -28,4 +36,13 @@ __all__ = [
     "State",
     "WordsConfig",
     "load_bilm",
+    "load_data",
 ]
+
+NEED_TORCH = {"Batch": "model", "BiLM": "model", "Output": "model", "State": "state"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in NEED_TORCH:
+        return getattr(import_module(f".{NEED_TORCH[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,14 +11,19 @@ from torch.nn.utils.rnn import PackedSequence
 
 from .config import CharsConfig
 from .devices import to_device
-from .encoders import Key, Lexicon, TokenEncoder, n_rows, row_width
+from .encoders import Key, TokenEncoder, row_width
 from .engines.packing import Packing
-from .errors import LexiconError
 from .layers import CharCNN
-
-BEGIN, END, UNKNOWN, PADDING = "<bos>", "<eos>", "<oov>", "<pad>"
-# The program that trained these models swaps the two boundaries of a word.
-BEGIN_WORD, END_WORD = "<eow>", "<bow>"
+from .lexicon import (
+    BEGIN,
+    BEGIN_WORD,
+    END,
+    END_WORD,
+    PADDING,
+    UNKNOWN,
+    Lexicon,
+    n_rows,
+)
 
 
 class CharEncoder(TokenEncoder):
@@ -28,9 +33,6 @@ class CharEncoder(TokenEncoder):
     def __init__(
         self, config: CharsConfig, output_dim: int, *, lexicon: Lexicon
     ) -> None:
-        for name in (BEGIN_WORD, END_WORD, UNKNOWN, PADDING, BEGIN, END):
-            if name not in lexicon.characters:
-                raise LexiconError("characters", name)
         chars = CharNetwork(config, n_rows(lexicon.characters))
         super().__init__(chars.n_features + config.word_dim, output_dim, True)
         self.chars = chars
@@ -40,8 +42,6 @@ class CharEncoder(TokenEncoder):
         self.word_rows = lexicon.words
         self.word_table = None
         if config.word_dim:
-            if UNKNOWN not in lexicon.words:
-                raise LexiconError("words", UNKNOWN)
             table = torch.empty(n_rows(lexicon.words), config.word_dim)
             self.word_table = nn.Parameter(table)
 

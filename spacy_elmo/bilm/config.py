@@ -213,6 +213,10 @@ class SoftmaxConfig:
     def __post_init__(self) -> None:
         _check_choice(self, "type", ("full", "sampled", "adaptive"))
         _check_int(self, "n_words", "n_samples")
+        if self.type == "adaptive" and self.n_words < 3:
+            raise ValueError(
+                f"an adaptive softmax needs 3 words or more, found {self.n_words}"
+            )
         if self.type == "sampled" and self.n_samples >= self.n_words:
             raise ValueError(
                 f"'n_samples' is {self.n_samples} with {self.n_words} words; expected "

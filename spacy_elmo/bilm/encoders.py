@@ -6,7 +6,6 @@ with equal keys have equal vectors), `encode` maps keys to integer ids on the ho
 """
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
@@ -16,8 +15,8 @@ from torch import Tensor, nn
 
 from .config import BYTE_ROWS, BytesConfig, CharsConfig, WordsConfig
 from .devices import to_device
-from .errors import LexiconError
 from .layers import CharCNN, Linear
+from .lexicon import Lexicon, check_lexicon, n_rows, special_words
 
 Key = Hashable
 
@@ -28,15 +27,6 @@ class Boundary(Enum):
 
     BEGIN = 256
     END = 257
-
-
-@dataclass
-class Lexicon:
-    """The characters and words that an encoder knows, with their rows in its tables.
-    Byte models need no lexicon."""
-
-    characters: dict[str, int] = field(default_factory=dict)
-    words: dict[str, int] = field(default_factory=dict)
 
 
 class TokenEncoder(nn.Module):
@@ -152,10 +142,7 @@ def row_width(lengths: np.ndarray, widest: int, max_chars: int) -> int:
 
 class WordEncoder(TokenEncoder):
     """Encodes words as rows of a table. The lexicon must contain the beginning and the
-    end of sentences and the unknown word, with the names in SPECIAL or MANYLANGS."""
-
-    SPECIAL = ("<S>", "</S>", "<UNK>")
-    MANYLANGS = ("<bos>", "<eos>", "<oov>")
+    end of sentences and the unknown word (see special_words)."""
 
     def __init__(
         self,
@@ -167,12 +154,7 @@ class WordEncoder(TokenEncoder):
     ) -> None:
         super().__init__(config.dim, output_dim, projection)
         self.rows = lexicon.words
-        self.names = self.SPECIAL
-        if all(name in self.rows for name in self.MANYLANGS):
-            self.names = self.MANYLANGS
-        for name in self.names:
-            if name not in self.rows:
-                raise LexiconError("words", name)
+        self.names = special_words(self.rows)
         self.max_chars = config.max_chars
         table = torch.empty(n_rows(self.rows), config.dim)
         self.table = nn.Parameter(table, requires_grad=config.trainable)
@@ -195,11 +177,6 @@ class WordEncoder(TokenEncoder):
         return F.embedding(to_device(ids[:, 0], self.table.device), self.table)
 
 
-def n_rows(symbols: dict[str, int]) -> int:
-    """Return the number of rows that a table for these symbols has."""
-    return max(symbols.values(), default=-1) + 1
-
-
 def make_encoder(
     config: BytesConfig | CharsConfig | WordsConfig,
     output_dim: int,
@@ -212,6 +189,7 @@ def make_encoder(
         return ByteEncoder(config, output_dim, projection=projection)
     if lexicon is None:
         raise ValueError(f"an encoder of type '{config.type}' needs a lexicon")
+    check_lexicon(config, lexicon)
     if isinstance(config, WordsConfig):
         return WordEncoder(config, output_dim, projection=projection, lexicon=lexicon)
     from .char_encoder import CharEncoder

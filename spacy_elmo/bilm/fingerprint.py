@@ -2,19 +2,24 @@
 
 import json
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
-from .model import BiLM
+import numpy as np
+
+if TYPE_CHECKING:
+    from .model import BiLM
 
 
-def fingerprint(bilm: BiLM) -> str:
+def fingerprint(bilm: "BiLM") -> str:
     """Compute the fingerprint of a model. Models with equal configs, lexicons and
     weights have equal fingerprints, on any device and in any process.
 
     RETURNS (str): 32 hexadecimal digits.
     """
-    digest = blake2b(json.dumps(bilm.config.to_dict(), sort_keys=True).encode())
-    digest.update(json.dumps(vars(bilm.lexicon), sort_keys=True).encode())
-    for name, weight in bilm.state_dict().items():
+    data = bilm.data
+    digest = blake2b(json.dumps(data.config.to_dict(), sort_keys=True).encode())
+    digest.update(json.dumps(vars(data.lexicon), sort_keys=True).encode())
+    for name, array in data.arrays.items():
         digest.update(name.encode())
-        digest.update(weight.cpu().contiguous().numpy().data)
+        digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()[:32]

@@ -7,13 +7,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .encoders import WordEncoder
 from .engines.packing import plan
+from .lexicon import SPECIAL_WORDS
 
 if TYPE_CHECKING:
     from .model import BiLM
 
-BEGIN, END, UNKNOWN = WordEncoder.SPECIAL
+BEGIN, END, UNKNOWN = SPECIAL_WORDS
 BATCH_TOKENS = 2048
 
 

@@ -10,10 +10,12 @@ import torch
 from torch import Tensor, nn
 
 from .config import BiLMConfig, LSTMConfig
+from .data import BiLMData, without_softmax
 from .devices import to_device
-from .encoders import Lexicon, make_encoder
+from .encoders import make_encoder
 from .engines.embedder import EmbedderSlot
 from .layers import ProjectedLSTM
+from .lexicon import Lexicon
 from .sentence_checks import check_sentences
 from .softmax import make_softmax
 from .stack import run_stack
@@ -99,6 +101,7 @@ class BiLM(nn.Module):
                     f"the vocabulary has {len(self.vocab)} words and the softmax "
                     f"{config.softmax.n_words}; expected as many"
                 )
+        self.stored: dict[str, np.ndarray] = {}  # see BiLMData
         self.precision = "float32"
         self.cache_words = 2**15
         self._reset_derived()
@@ -331,20 +334,31 @@ class BiLM(nn.Module):
         super().__setstate__(state)
         self._reset_derived()
 
-    def save(self, folder: str | Path, dtype: str = "float32") -> None:
+    @property
+    def data(self) -> BiLMData:
+        """Return the config and the weights as numpy arrays, which share their memory
+        with the model's weights on a CPU."""
+        from .torch_data import get_data
+
+        return get_data(self)
+
+    def save(self, folder: str | Path, dtype: str = "stored") -> None:
         """Write the native form: a folder with config.json, weights.safetensors and, if
         the model has them, softmax.safetensors, vocab.txt and lexicon.json.
 
-        dtype (str): "float32", or for smaller files "float16" or "int8".
+        dtype (str): "stored" for the number type in which each array was loaded (as
+            long as its values have not changed), "float32", or for smaller files
+            "float16" or "int8".
         """
         from .formats.native import save_native
 
-        save_native(self, Path(folder), dtype)
+        save_native(self.data, Path(folder), dtype)
 
     def drop_softmax(self) -> None:
         """Remove the softmax and its vocabulary, which `embed` does not need."""
         self.softmax, self.vocab = None, None
         self.config = replace(self.config, softmax=None)
+        self.stored = without_softmax(self.stored)
 
 
 def _make_layers(config: LSTMConfig) -> nn.ModuleList:

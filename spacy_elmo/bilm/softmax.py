@@ -20,6 +20,7 @@ from torch.utils.checkpoint import checkpoint
 
 from .config import SoftmaxConfig
 from .devices import to_device
+from .shapes import cluster_divisor, default_cutoffs
 
 MAX_LOGITS = 2**24  # logits in memory at a time: 64 MB
 WORDS_AT_A_TIME = 2**16
@@ -166,9 +167,7 @@ class AdaptiveSoftmax(nn.Module):
             projection_dim,
             config.n_words,
             cutoffs,
-            # Cluster k has vectors of size projection_dim // div_value**k. This limit
-            # keeps the size of the last cluster from being rounded down to 0.
-            div_value=min(4.0, 0.999 * projection_dim ** (1 / len(cutoffs))),
+            div_value=cluster_divisor(projection_dim, len(cutoffs)),
         )
 
     def loss(self, hidden: Tensor, targets: Tensor) -> Tensor:
@@ -210,17 +209,6 @@ def _log_probs(logits: Tensor, words: np.ndarray) -> Tensor:
     """
     index = to_device(words, logits.device)[:, None]
     return F.log_softmax(logits, 1).gather(1, index)[:, 0]
-
-
-def default_cutoffs(n_words: int) -> list[int]:
-    """Choose the cutoffs of an adaptive softmax: a tenth of the vocabulary, but at most
-    20,000 words, and half of it, but at most 200,000 words. A very small vocabulary
-    gets only the first."""
-    if n_words < 3:
-        raise ValueError(f"an adaptive softmax needs 3 words or more, found {n_words}")
-    first = max(1, min(20_000, n_words // 10))
-    second = min(200_000, n_words // 2)
-    return [first, second] if first < second < n_words else [first]
 
 
 Softmax = FullSoftmax | SampledSoftmax | AdaptiveSoftmax

@@ -7,7 +7,8 @@ import numpy as np
 import torch
 
 from .config import BiLMConfig, LSTMConfig, WordsConfig
-from .encoders import Lexicon, WordEncoder
+from .encoders import WordEncoder
+from .lexicon import SPECIAL_WORDS, Lexicon
 from .model import BiLM
 
 
@@ -33,9 +34,9 @@ def bilm_from_word_vectors(
             f"found {len(words)} words, {len(set(words))} of them distinct, with "
             f"{len(vectors)} vectors; expected distinct words with a vector each"
         )
-    names = [*WordEncoder.SPECIAL, *words]
+    names = [*SPECIAL_WORDS, *words]
     if len(set(names)) != len(names):
-        raise ValueError(f"words may not be one of {WordEncoder.SPECIAL}")
+        raise ValueError(f"words may not be one of {SPECIAL_WORDS}")
     config = BiLMConfig(
         encoder=WordsConfig(dim=vectors.shape[1], trainable=trainable),
         lstm=lstm or LSTMConfig(),

@@ -11,6 +11,7 @@ from .common_options import SOURCE, exit_on_error
 
 
 class DType(str, Enum):
+    stored = "stored"
     float32 = "float32"
     float16 = "float16"
     int8 = "int8"
@@ -27,7 +28,10 @@ def convert_cli(
     dest: Path = Argument(..., help="The folder to write to"),
     to: Format = Option(Format.native, "--to", help="The format to write"),
     dtype: DType = Option(
-        DType.float32, "--dtype", help="The number type of weights in native format"
+        DType.stored,
+        "--dtype",
+        help="The number type of weights in native format; by default, that of the "
+        "source",
     ),
     no_softmax: bool = Option(
         False,
@@ -41,12 +45,12 @@ def convert_cli(
     (bilm-tf, AllenNLP) and ELMoForManyLangs folders. It can write native folders and
     HDF5.
     """
-    from ..bilm.formats.sources import load_bilm, save_bilm
+    from ..bilm.formats.sources import load_data, save_data
 
     with exit_on_error():
-        bilm = load_bilm(source)
+        data = load_data(source)
         if no_softmax:
-            bilm.drop_softmax()
-        save_bilm(bilm, dest, to.value, dtype.value)
-    n_weights = sum(weight.numel() for weight in bilm.parameters())
+            data.drop_softmax()
+        save_data(data, dest, to.value, dtype.value)
+    n_weights = sum(array.size for array in data.arrays.values())
     msg.good(f"Wrote {n_weights:,} weights to {dest} ({to.value})")

@@ -12,7 +12,7 @@ from .common_options import exit_on_error
 if TYPE_CHECKING:
     from spacy.language import Language
 
-    from ..bilm import BiLM
+    from ..bilm import BiLMData
 
 
 @app.command("info")
@@ -28,7 +28,7 @@ def info_cli(
     For a pipeline, also print the weights of the layers (s_j) and the scale (gamma)
     that each of its components has learned.
     """
-    from ..bilm.formats.sources import load_bilm
+    from ..bilm.formats.sources import load_data
 
     if is_pipeline(source):
         import spacy
@@ -41,8 +41,8 @@ def info_cli(
             msg.fail(f"{source}: cannot be loaded as a pipeline: {error}", exits=1)
         return print_pipeline(source, nlp)
     with exit_on_error():
-        bilm = load_bilm(source)
-    print_bilm(source, bilm)
+        data = load_data(source)
+    print_bilm(source, data)
 
 
 def is_pipeline(source: str) -> bool:
@@ -54,9 +54,9 @@ def is_pipeline(source: str) -> bool:
     return is_package(source)
 
 
-def print_bilm(title: str, bilm: "BiLM") -> None:
+def print_bilm(title: str, bilm: "BiLMData") -> None:
     config = bilm.config.to_dict()
-    n_weights = sum(weight.numel() for weight in bilm.parameters())
+    n_weights = sum(array.size for array in bilm.arrays.values())
     msg.divider(title)
     msg.table(
         {
@@ -86,7 +86,7 @@ def print_pipeline(title: str, nlp: "Language") -> None:
             f"{title}: found a pipeline without 'elmo'; expected one with it", exits=1
         )
     for name, pipe in components:
-        print_bilm(f"{title}: {name}", get_shim(pipe.model).bilm)
+        print_bilm(f"{title}: {name}", get_shim(pipe.model).bilm.data)
     if not mixes:
         msg.info("No component of this pipeline uses the layers.")
         return

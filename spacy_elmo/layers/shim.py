@@ -15,6 +15,7 @@ from ..bilm import BiLM, load_bilm
 from ..bilm.fingerprint import fingerprint
 from ..bilm.formats.bundled import bundled_for
 from ..bilm.formats.native import load_native_parts, native_parts
+from ..bilm.torch_data import make_bilm
 from .arrays import to_array, to_tensor
 
 
@@ -151,10 +152,10 @@ class BiLMShim(Shim):
         self.bilm.to(device)
 
     def to_bytes(self) -> bytes:
-        return srsly.msgpack_dumps(native_parts(self.bilm))
+        return srsly.msgpack_dumps(native_parts(self.bilm.data))
 
     def from_bytes(self, data: bytes) -> "BiLMShim":
-        self._set(load_native_parts(srsly.msgpack_loads(data)))
+        self._set(make_bilm(load_native_parts(srsly.msgpack_loads(data))))
         self.source = None
         self._from_bytes = True
         return self

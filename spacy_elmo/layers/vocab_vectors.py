@@ -6,7 +6,7 @@ from spacy.vocab import Vocab
 from thinc.api import NumpyOps
 
 from ..bilm import BiLM, LSTMConfig
-from ..bilm.encoders import WordEncoder
+from ..bilm.lexicon import SPECIAL_WORDS
 from ..bilm.word_vectors import bilm_from_word_vectors
 
 
@@ -29,7 +29,7 @@ def bilm_from_vocab(
     rows = {
         vocab.strings[key]: row
         for key, row in vectors.key2row.items()
-        if key in vocab.strings and vocab.strings[key] not in ("", *WordEncoder.SPECIAL)
+        if key in vocab.strings and vocab.strings[key] not in ("", *SPECIAL_WORDS)
     }
     if not rows:
         raise ValueError("the vocab has no vectors; expected a table of word vectors")

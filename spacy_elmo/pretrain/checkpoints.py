@@ -9,7 +9,7 @@ from typing import Any
 from safetensors.torch import load_file
 from torch import Tensor
 
-from ..bilm.formats.tensors import save_tensors
+from ..bilm.formats.tensors import save_arrays
 from ..files import OLD, remove_parts, restore_folder, write_folder_atomically
 from ..fingerprints import fingerprint_data, fingerprint_path
 
@@ -46,8 +46,8 @@ class Checkpoints:
         """
 
         def write(part: Path) -> None:
-            contiguous = {name: t.contiguous() for name, t in tensors.items()}
-            save_tensors(contiguous, part / TENSORS)
+            arrays = {name: t.numpy() for name, t in tensors.items()}
+            save_arrays(arrays, part / TENSORS)
             full = {**facts, "checksum": fingerprint_path(part / TENSORS)}
             full[FACTS_CHECKSUM] = _checksum_of_facts(full)
             (part / FACTS).write_text(json.dumps(full, indent=2) + "\n", "utf8")

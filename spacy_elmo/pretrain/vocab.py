@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..bilm.encoders import WordEncoder
 from ..bilm.formats.small_files import read_vocab
+from ..bilm.lexicon import SPECIAL_WORDS
 from .corpus import Corpus
 from .pretrain_config import PretrainConfig, VocabConfig
 
@@ -14,7 +14,7 @@ from .pretrain_config import PretrainConfig, VocabConfig
 def choose_words(corpus: Corpus, config: VocabConfig) -> list[str]:
     """Choose the special words and the most frequent words of a corpus, as many as the
     config allows."""
-    special = list(WordEncoder.SPECIAL)
+    special = list(SPECIAL_WORDS)
     words = [
         word
         for word, count in zip(corpus.words, corpus.counts)

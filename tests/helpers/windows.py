@@ -11,7 +11,7 @@ from spacy_elmo.bilm import (
     SoftmaxConfig,
     WordsConfig,
 )
-from spacy_elmo.bilm.encoders import Lexicon
+from spacy_elmo.bilm.lexicon import Lexicon
 from spacy_elmo.bilm.state import State
 from spacy_elmo.bilm.training.softmax_backward import RowGradient
 from spacy_elmo.pretrain.corpus import Stream

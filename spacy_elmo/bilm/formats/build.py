@@ -1,60 +1,67 @@
-"""Build models from a config and named tensors. Errors name the file that does not
-fit."""
+"""Make the data of a model from a config and the arrays of files. Errors name the file
+that does not fit."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
+import numpy as np
 
 from ..config import BiLMConfig
-from ..encoders import Lexicon
+from ..data import BiLMData
 from ..errors import LexiconError, SourceError
-from ..model import BiLM
+from ..lexicon import Lexicon, check_lexicon
+from ..shapes import iterate_shapes
+from .quantize import SCALES, dequantize_one
 
 
 def build(
     config: BiLMConfig,
-    tensors: dict[str, Tensor],
+    arrays: dict[str, np.ndarray],
     *,
     where: Callable[[str], Path],
     lexicon: Lexicon,
     vocab: Sequence[str] | None = None,
-) -> BiLM:
-    """Build a model with given weights.
+) -> BiLMData:
+    """Make the data of a model and check that everything fits.
 
-    tensors (dict[str, Tensor]): The weights by their names in the model. Other names
-        are ignored.
+    arrays (dict[str, np.ndarray]): The weights by their names in the model, float32 or
+        in one of the types of quantize. Other names are ignored.
     where (Callable[[str], Path]): Returns the file to name in error messages. It is
-        called with the name of a tensor, or with "config", "characters" or "words" (the
+        called with the name of an array, or with "vocab", "characters" or "words" (the
         last two are the parts of the lexicon).
     vocab (Sequence[str] | None): The words of the softmax, in order.
-    RETURNS (BiLM): The model, in evaluation mode.
     """
-    bilm = construct(config, where=where, lexicon=lexicon, vocab=vocab)
-    expected = bilm.state_dict()
-    for name, tensor in expected.items():
-        check_shape(where(name), name, tensors, tuple(tensor.shape))
-    chosen = {name: tensors[name].float() for name in expected}
-    bilm.load_state_dict(chosen, assign=True)
-    return bilm.eval()
-
-
-def construct(
-    config: BiLMConfig,
-    *,
-    where: Callable[[str], Path],
-    lexicon: Lexicon | None = None,
-    vocab: Sequence[str] | None = None,
-) -> BiLM:
-    """Construct a model with uninitialized weights; arguments as for build."""
     try:
-        return BiLM(config, lexicon=lexicon, vocab=vocab, initialize=False)
+        check_lexicon(config.encoder, lexicon)
     except LexiconError as error:
         raise SourceError(f"{where(error.part)}: {error}") from None
-    except (ValueError, RuntimeError) as error:  # wrong values, or not enough memory
-        reason = str(error).split("\n")[0]
-        raise SourceError(f"{where('config')}: {reason}") from None
+    n_words = config.softmax.n_words if config.softmax is not None else 0
+    if vocab is not None and len(vocab) != n_words:
+        raise SourceError(
+            f"{where('vocab')}: found {len(vocab)} words; expected {n_words}, as the "
+            "softmax has"
+        )
+    chosen = {}
+    # Check all shapes first: no memory is allocated for a file that does not fit.
+    for name, shape in iterate_shapes(config, lexicon):
+        check_shape(where(name), name, arrays, shape)
+        chosen[name] = arrays[name]
+        if arrays[name].dtype == np.int8:
+            scales = name + SCALES
+            check_shape(where(name), scales, arrays, (1, *shape[1:]))
+            chosen[scales] = arrays[scales]
+    stored = {
+        name: array
+        for name, array in chosen.items()
+        if array.dtype != np.float32 or name.endswith(SCALES)
+    }
+    plain = {}
+    for name, array in chosen.items():
+        if not name.endswith(SCALES):
+            plain[name] = dequantize_one(array, chosen.get(name + SCALES))
+            check_finite(where(name), name, plain[name])
+    return BiLMData(config, plain, lexicon, vocab, stored)
 
 
 def check_shape(path: Path, name: str, arrays: Any, shape: Any) -> None:
@@ -67,3 +74,15 @@ def check_shape(path: Path, name: str, arrays: Any, shape: Any) -> None:
     if found is None or tuple(found) != shape:
         found = "no array" if found is None else tuple(found)
         raise SourceError(f"{path}: found '{name}' to be {found}; expected {shape}")
+
+
+def check_finite(path: Path, name: str, array: np.ndarray) -> None:
+    """Raise SourceError if an array has a value that is not finite."""
+    flat = array.reshape(-1)
+    # The product is one fast pass, and finite unless a value is very large or not
+    # finite itself.
+    with np.errstate(all="ignore"):
+        if np.isfinite(np.dot(flat, flat)) or np.isfinite(flat).all():
+            return
+    value = flat[~np.isfinite(flat)][0]
+    raise SourceError(f"{path}: found {value} in '{name}'; expected finite weights")

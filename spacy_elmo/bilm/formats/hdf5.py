@@ -2,20 +2,20 @@
 
 import json
 import warnings
-from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from ...files import write_atomically
 from ..config import BiLMConfig, BytesConfig, LSTMConfig, SoftmaxConfig
+from ..data import BiLMData
 from ..errors import SourceError
-from ..model import BiLM
-from .build import check_shape, construct
+from ..lexicon import Lexicon
+from ..shapes import expected_shapes
+from .build import build, check_shape
 from .small_files import read_json, read_vocab, write_vocab
 
 OPTIONS, WEIGHTS, VOCAB = "options.json", "weights.hdf5", "vocab.txt"
@@ -68,7 +68,7 @@ def _swap(name: str, old: str, new: str) -> str:
     return name[: len(name) - len(old)] + new
 
 
-def load_hdf5(options_path: Path, weights_path: Path) -> BiLM:
+def load_hdf5(options_path: Path, weights_path: Path) -> BiLMData:
     """Load a model. Arrays that are not part of a biLM are ignored."""
     try:
         with _h5py().File(weights_path, "r") as file:
@@ -79,7 +79,7 @@ def load_hdf5(options_path: Path, weights_path: Path) -> BiLM:
         ) from None
 
 
-def _load(options_path: Path, weights_path: Path, file: Any) -> BiLM:
+def _load(options_path: Path, weights_path: Path, file: Any) -> BiLMData:
     try:
         config = config_from_options(read_json(options_path))
         if "char_embed" in file and isinstance(config.encoder, BytesConfig):
@@ -110,23 +110,29 @@ def _load(options_path: Path, weights_path: Path, file: Any) -> BiLM:
         softmax = SoftmaxConfig(n_words=_n_rows(file, SOFTMAX))
         config = replace(config, softmax=softmax)
     # Check all shapes first: no memory is allocated for a file that does not fit.
-    nothing: dict[str, Tensor] = defaultdict(lambda: torch.empty(0, 0))
-    for key, shape, _ in places(config, nothing):
+    for key, shape, _ in places(config):
         check_shape(weights_path, key, file, shape)
     vocab = None
     vocab_path = weights_path.with_name(VOCAB)
     if config.softmax is not None and vocab_path.exists():
         vocab = read_vocab(vocab_path, config.softmax.n_words)
-    bilm = construct(config, where=lambda name: options_path, vocab=vocab)
-    for key, shape, view in places(config, bilm.state_dict()):
+    shapes = expected_shapes(config, Lexicon())
+    arrays = {name: np.empty(shape, np.float32) for name, shape in shapes.items()}
+    for key, shape, place in places(config):
         try:
-            _copy_array(file[key], view.view(shape) if view.is_contiguous() else view)
+            _copy_array(file[key], place.view(arrays), shape)
         except TypeError:
             raise SourceError(
                 f"{weights_path}: found '{key}' to be of type {file[key].dtype}; "
                 "expected float32"
             ) from None
-    return bilm.eval()
+    return build(
+        config,
+        arrays,
+        where=lambda name: weights_path,
+        lexicon=Lexicon(),
+        vocab=vocab,
+    )
 
 
 def _n_rows(file: Any, key: str) -> int:
@@ -136,17 +142,19 @@ def _n_rows(file: Any, key: str) -> int:
     return max(1, int(shape[0])) if shape else 1
 
 
-def _copy_array(array: Any, view: Tensor) -> None:
-    if view.is_contiguous() and array.dtype == "float32":
-        array.read_direct(view.numpy())  # without a temporary copy
+def _copy_array(array: Any, view: np.ndarray, shape: tuple[int, ...]) -> None:
+    if array.dtype.kind != "f":
+        raise TypeError
+    if view.flags.c_contiguous:
+        array.read_direct(view.reshape(shape))  # without a temporary copy
     else:
-        view.copy_(torch.from_numpy(array[()]))
+        view[...] = array[()]
 
 
-def save_hdf5(bilm: BiLM, folder: Path) -> None:
+def save_hdf5(data: BiLMData, folder: Path) -> None:
     """Write options.json, weights.hdf5 and, if there is a softmax with a vocabulary,
     vocab.txt."""
-    config = bilm.config
+    config = data.config
     if not isinstance(config.encoder, BytesConfig) or config.lstm.forget_bias != 1.0:
         raise SourceError(
             f"{folder}: found a model with an encoder of type '{config.encoder.type}' "
@@ -163,16 +171,15 @@ def save_hdf5(bilm: BiLM, folder: Path) -> None:
         )
     folder.mkdir(parents=True, exist_ok=True)
     had_softmax = _has_softmax(folder / WEIGHTS)
-    tensors = {name: t.detach().cpu() for name, t in bilm.state_dict().items()}
 
     def write(path: Path) -> None:
         with _h5py().File(path, "w") as file:
-            for key, shape, view in places(config, tensors):
-                file[key] = view.reshape(shape).numpy()
+            for key, shape, place in places(config):
+                file[key] = place.view(data.arrays).reshape(shape)
 
     write_atomically(folder / WEIGHTS, write)
-    if config.softmax is not None and bilm.vocab is not None:
-        write_vocab(folder / VOCAB, bilm.vocab)
+    if config.softmax is not None and data.vocab is not None:
+        write_vocab(folder / VOCAB, data.vocab)
     elif had_softmax:
         (folder / VOCAB).unlink(missing_ok=True)  # left by another model
     text = json.dumps(options_from_config(config), indent=2) + "\n"
@@ -187,14 +194,27 @@ def _has_softmax(path: Path) -> bool:
         return False
 
 
-def places(
-    config: BiLMConfig, tensors: dict[str, Tensor]
-) -> Iterator[tuple[str, tuple[int, ...], Tensor]]:
-    """Map the arrays of a file to the tensors of a model.
+class Place(NamedTuple):
+    """The place of a file's array in a model.
 
-    tensors (dict[str, Tensor]): The model's tensors by name.
-    YIELDS (tuple): The name of an array, its shape in the file, and a view of the
-        model's tensor that has the same numbers in the same order.
+    name (str): The name of an array of the model.
+    columns (slice): The columns that the file's array has of it.
+    """
+
+    name: str
+    columns: slice = slice(None)
+
+    def view(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return a view of the model's array with the numbers of the file's array, in
+        the same order."""
+        return arrays[self.name][..., self.columns]
+
+
+def places(config: BiLMConfig) -> Iterator[tuple[str, tuple[int, ...], Place]]:
+    """Map the arrays of a file to the arrays of a model.
+
+    YIELDS (tuple): The name of an array in the file, its shape there, and its place in
+        the model.
     """
     encoder, lstm = config.encoder, config.lstm
     assert isinstance(encoder, BytesConfig)
@@ -202,32 +222,31 @@ def places(
     proj = lstm.projection_dim
     cnn = "encoder.cnn."
     char_shape = (encoder.n_rows, encoder.char_dim)
-    yield "char_embed", char_shape, tensors[cnn + "embedding"]
+    yield "char_embed", char_shape, Place(cnn + "embedding")
     for i, (width, number) in enumerate(encoder.filters):
         window = (1, width, encoder.char_dim, number)
-        yield f"CNN/W_cnn_{i}", window, tensors[f"{cnn}weights.{i}"]
-        yield f"CNN/b_cnn_{i}", (number,), tensors[f"{cnn}biases.{i}"]
+        yield f"CNN/W_cnn_{i}", window, Place(f"{cnn}weights.{i}")
+        yield f"CNN/b_cnn_{i}", (number,), Place(f"{cnn}biases.{i}")
     for k in range(encoder.n_highway):
-        weight = tensors[f"{cnn}highways.{k}.weight"]
-        bias = tensors[f"{cnn}highways.{k}.bias"]
+        own = f"{cnn}highways.{k}."
         for part, columns in (("transform", slice(0, n)), ("carry", slice(n, None))):
-            yield f"CNN_high_{k}/W_{part}", (n, n), weight[:, columns]
-            yield f"CNN_high_{k}/b_{part}", (n,), bias[columns]
+            there = f"CNN_high_{k}/"
+            yield f"{there}W_{part}", (n, n), Place(own + "weight", columns)
+            yield f"{there}b_{part}", (n,), Place(own + "bias", columns)
     if config.encoder_projection:
-        yield PROJECTION, (n, proj), tensors["encoder.projection.weight"]
-        yield "CNN_proj/b_proj", (proj,), tensors["encoder.projection.bias"]
-    for d, name in enumerate(("forward_layers", "backward_layers")):
+        yield PROJECTION, (n, proj), Place("encoder.projection.weight")
+        yield "CNN_proj/b_proj", (proj,), Place("encoder.projection.bias")
+    for d, direction in enumerate(("forward_layers", "backward_layers")):
         for j in range(lstm.n_layers):
-            own, there = f"{name}.{j}.", _cell(d, j)
-            yield there + "W_0", (2 * proj, 4 * lstm.dim), tensors[own + "weight"]
-            yield there + "B", (4 * lstm.dim,), tensors[own + "bias"]
+            own, there = f"{direction}.{j}.", _cell(d, j)
+            yield there + "W_0", (2 * proj, 4 * lstm.dim), Place(own + "weight")
+            yield there + "B", (4 * lstm.dim,), Place(own + "bias")
             if lstm.projection:
-                down = tensors[own + "projection"]
-                yield there + "W_P_0", (lstm.dim, proj), down
+                yield there + "W_P_0", (lstm.dim, proj), Place(own + "projection")
     if config.softmax is not None:
         n_words = config.softmax.n_words
-        yield SOFTMAX, (n_words, proj), tensors["softmax.weight"]
-        yield "softmax/b", (n_words,), tensors["softmax.bias"]
+        yield SOFTMAX, (n_words, proj), Place("softmax.weight")
+        yield "softmax/b", (n_words,), Place("softmax.bias")
 
 
 def _cell(direction: int, layer: int) -> str:

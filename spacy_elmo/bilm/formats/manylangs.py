@@ -9,13 +9,12 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from ..config import BiLMConfig, CharsConfig, EncoderConfig, LSTMConfig, WordsConfig
-from ..encoders import Lexicon, n_rows
+from ..data import BiLMData
 from ..errors import SourceError
-from ..model import BiLM
+from ..lexicon import Lexicon, n_rows
 from .build import build, check_shape
 from .small_files import read_json
 
@@ -26,14 +25,14 @@ PUBLISHED: dict[str, Any] = {
     "token_embedder": {"activation": "relu", "max_characters_per_token": 50},
 }
 
-Tensors = dict[str, Tensor]
+Arrays = dict[str, np.ndarray]
 
 
 def is_manylangs(folder: Path) -> bool:
     return (folder / ENCODER).exists() or (folder / EMBEDDER).exists()
 
 
-def load_manylangs(folder: Path) -> BiLM:
+def load_manylangs(folder: Path) -> BiLMData:
     path, settings = _read_settings(folder)
     embedder = _load_state(folder / EMBEDDER)
     encoder = _load_state(folder / ENCODER)
@@ -54,14 +53,15 @@ def load_manylangs(folder: Path) -> BiLM:
         lexicon.characters = _read_lexicon(folder / "char.dic", len(embedder[CHARS]))
     if WORDS in embedder:
         lexicon.words = _read_lexicon(folder / "word.dic", len(embedder[WORDS]))
-    tensors = _encoder_tensors(_Array(folder / EMBEDDER, embedder), config, lexicon)
-    tensors.update(_lstm_tensors(_Array(folder / ENCODER, encoder), config.lstm))
+    arrays = _encoder_arrays(_Array(folder / EMBEDDER, embedder), config, lexicon)
+    arrays.update(_lstm_arrays(_Array(folder / ENCODER, encoder), config.lstm))
 
     def where(name: str) -> Path:
         files = {"characters": "char.dic", "words": "word.dic"}
-        return path if name == "config" else folder / files.get(name, EMBEDDER)
+        layer = name.startswith(("forward_layers", "backward_layers"))
+        return folder / files.get(name, ENCODER if layer else EMBEDDER)
 
-    return build(config, tensors, where=where, lexicon=lexicon)
+    return build(config, arrays, where=where, lexicon=lexicon)
 
 
 def _read_settings(folder: Path) -> tuple[Path, dict[str, Any]]:
@@ -97,7 +97,14 @@ def _read_settings(folder: Path) -> tuple[Path, dict[str, Any]]:
     return config, data
 
 
-def _load_state(path: Path) -> Tensors:
+def _load_state(path: Path) -> Arrays:
+    try:
+        import torch
+    except ImportError:
+        raise SourceError(
+            f"{path}: files of ELMoForManyLangs need torch: "
+            "pip install 'spacy-elmo[train]'"
+        ) from None
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError:
@@ -109,12 +116,12 @@ def _load_state(path: Path) -> Tensors:
             f"a pickle ({reason}); expected a torch state dict"
         ) from None
     if not isinstance(state, dict) or not all(
-        isinstance(value, Tensor) for value in state.values()
+        isinstance(value, torch.Tensor) for value in state.values()
     ):
         raise SourceError(
             f"{path}: found {type(state).__name__}; expected a torch state dict"
         )
-    return state
+    return {name: tensor.float().numpy() for name, tensor in state.items()}
 
 
 def _read_lexicon(path: Path, max_rows: int) -> dict[str, int]:
@@ -143,7 +150,7 @@ def _read_lexicon(path: Path, max_rows: int) -> dict[str, int]:
 
 
 def _encoder_config(
-    folder: Path, state: Tensors, settings: dict[str, Any]
+    folder: Path, state: Arrays, settings: dict[str, Any]
 ) -> EncoderConfig:
     path = folder / EMBEDDER
     word_dim = _shape(path, state, WORDS, 2)[1] if WORDS in state else 0
@@ -178,7 +185,7 @@ def _encoder_config(
     )
 
 
-def _lstm_config(folder: Path, state: Tensors, settings: dict[str, Any]) -> LSTMConfig:
+def _lstm_config(folder: Path, state: Arrays, settings: dict[str, Any]) -> LSTMConfig:
     path = folder / ENCODER
     shape = _shape(path, state, "forward_layer_0.state_projection.weight", 2)
     n_layers = 1
@@ -199,8 +206,8 @@ def _is_cnn(settings: dict[str, Any]) -> bool:
     return str(settings.get("name", "cnn")).lower() == "cnn"
 
 
-def _shape(path: Path, state: Tensors, name: str, n_dims: int) -> tuple[int, ...]:
-    if name not in state or state[name].dim() != n_dims:
+def _shape(path: Path, state: Arrays, name: str, n_dims: int) -> tuple[int, ...]:
+    if name not in state or state[name].ndim != n_dims:
         found = f"of shape {tuple(state[name].shape)}" if name in state else "missing"
         raise SourceError(
             f"{path}: found '{name}' {found}; expected {n_dims} dimensions"
@@ -218,73 +225,73 @@ def _check_number(path: Path, what: str, found: Any, expected: Any) -> None:
 class _Array:
     """Returns arrays of a state dict by name, after checking their shape."""
 
-    def __init__(self, path: Path, state: Tensors) -> None:
+    def __init__(self, path: Path, state: Arrays) -> None:
         self.path = path
         self.state = state
 
-    def __call__(self, name: str, *shape: int) -> Tensor:
+    def __call__(self, name: str, *shape: int) -> np.ndarray:
         check_shape(self.path, name, self.state, shape)
-        return self.state[name].float()
+        return self.state[name]
 
 
-def _encoder_tensors(array: _Array, config: BiLMConfig, lexicon: Lexicon) -> Tensors:
+def _encoder_arrays(array: _Array, config: BiLMConfig, lexicon: Lexicon) -> Arrays:
     encoder = config.encoder
     proj = config.lstm.projection_dim
-    tensors: Tensors = {}
+    arrays: Arrays = {}
     n_features = 0
     if WORDS in array.state:
         # A table may have rows at its end that belong to no symbol.
-        table = array.state[WORDS][: n_rows(lexicon.words)].float()
+        table = array.state[WORDS][: n_rows(lexicon.words)]
         alone = isinstance(encoder, WordsConfig)
-        tensors["encoder.table" if alone else "encoder.word_table"] = table
+        arrays["encoder.table" if alone else "encoder.word_table"] = table
         n_features += table.shape[1]
     if isinstance(encoder, CharsConfig):
-        chars = array.state[CHARS][: n_rows(lexicon.characters)].float()
+        chars = array.state[CHARS][: n_rows(lexicon.characters)]
         if encoder.reader == "cnn":
-            tensors.update(_cnn_tensors(array, encoder, chars))
+            arrays.update(_cnn_arrays(array, encoder, chars))
             n_features += sum(number for _, number in encoder.filters)
         else:
-            tensors["encoder.chars.embedding"] = chars
+            arrays["encoder.chars.embedding"] = chars
             size = 4 * encoder.char_dim
             for suffix in ("l0", "l0_reverse"):
                 for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
                     name = f"{kind}_{suffix}"
                     shape = (size, encoder.char_dim)[: 1 if "bias" in kind else 2]
-                    tensors[f"encoder.chars.lstm.{name}"] = array(
+                    arrays[f"encoder.chars.lstm.{name}"] = array(
                         f"char_lstm.{name}", *shape
                     )
             n_features += 2 * encoder.char_dim
     weight = array("projection.weight", proj, n_features)
-    tensors["encoder.projection.weight"] = weight.t().contiguous()
-    tensors["encoder.projection.bias"] = array("projection.bias", proj)
-    return tensors
+    arrays["encoder.projection.weight"] = np.ascontiguousarray(weight.T)
+    arrays["encoder.projection.bias"] = array("projection.bias", proj)
+    return arrays
 
 
-def _cnn_tensors(array: _Array, encoder: CharsConfig, chars: Tensor) -> Tensors:
+def _cnn_arrays(array: _Array, encoder: CharsConfig, chars: np.ndarray) -> Arrays:
     own = "encoder.chars.cnn."
-    tensors = {own + "embedding": chars}
+    arrays = {own + "embedding": chars}
     for i, (width, number) in enumerate(encoder.filters):
         name = f"convolutions.{i}."
         weight = array(name + "weight", number, encoder.char_dim, width)
-        flat = weight.permute(2, 1, 0).reshape(-1, number)  # (width * char_dim, n)
-        tensors[f"{own}weights.{i}"] = flat
-        tensors[f"{own}biases.{i}"] = array(name + "bias", number)
+        flat = weight.transpose(2, 1, 0).reshape(-1, number)  # (width * char_dim, n)
+        arrays[f"{own}weights.{i}"] = flat
+        arrays[f"{own}biases.{i}"] = array(name + "bias", number)
     n = sum(number for _, number in encoder.filters)
     # Their gate is the share of the input, ours that of the transformed input. Negate
     # the weights, because sigmoid(-x) is 1 - sigmoid(x).
-    sign = torch.ones(2 * n)
+    sign = np.ones(2 * n, np.float32)
     sign[n:] = -1
     for k in range(encoder.n_highway):
         name = f"highways._layers.{k}."
-        weight = array(name + "weight", 2 * n, n).t() * sign
-        tensors[f"{own}highways.{k}.weight"] = weight.contiguous()
-        tensors[f"{own}highways.{k}.bias"] = array(name + "bias", 2 * n) * sign
-    return tensors
+        weight = array(name + "weight", 2 * n, n).T * sign
+        arrays[f"{own}highways.{k}.weight"] = np.ascontiguousarray(weight)
+        arrays[f"{own}highways.{k}.bias"] = array(name + "bias", 2 * n) * sign
+    return arrays
 
 
-def _lstm_tensors(array: _Array, config: LSTMConfig) -> Tensors:
+def _lstm_arrays(array: _Array, config: LSTMConfig) -> Arrays:
     dim, proj = config.dim, config.projection_dim
-    tensors: Tensors = {}
+    arrays: Arrays = {}
     for direction in ("forward", "backward"):
         for j in range(config.n_layers):
             name, own = f"{direction}_layer_{j}.", f"{direction}_layers.{j}."
@@ -292,14 +299,14 @@ def _lstm_tensors(array: _Array, config: LSTMConfig) -> Tensors:
             h = array(name + "state_linearity.weight", 4 * dim, proj)
             bias = array(name + "state_linearity.bias", 4 * dim)
             down = array(name + "state_projection.weight", proj, dim)
-            weight = _reorder_gates(torch.cat([x, h], 1))
-            tensors[own + "weight"] = weight.t().contiguous()
-            tensors[own + "bias"] = _reorder_gates(bias)
-            tensors[own + "projection"] = down.t().contiguous()
-    return tensors
+            weight = _reorder_gates(np.concatenate([x, h], 1))
+            arrays[own + "weight"] = np.ascontiguousarray(weight.T)
+            arrays[own + "bias"] = _reorder_gates(bias)
+            arrays[own + "projection"] = np.ascontiguousarray(down.T)
+    return arrays
 
 
-def _reorder_gates(rows: Tensor) -> Tensor:
+def _reorder_gates(rows: np.ndarray) -> np.ndarray:
     """Reorder input, forget, candidate, output gates to the order of ProjectedLSTM."""
-    i, f, candidate, o = rows.chunk(4)
-    return torch.cat([i, candidate, f, o])
+    i, f, candidate, o = np.split(rows, 4)
+    return np.concatenate([i, candidate, f, o])

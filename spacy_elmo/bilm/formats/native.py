@@ -4,23 +4,18 @@ lexicon.json (if the encoder has a lexicon)."""
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from safetensors import SafetensorError
-from safetensors.torch import load, load_file, save
-from torch import Tensor
+from typing import Any
 
 from ...files import write_atomically
 from ..config import BiLMConfig
-from ..encoders import Lexicon
+from ..data import SOFTMAX as SOFTMAX_PREFIX
+from ..data import BiLMData, without_softmax
 from ..errors import SourceError
+from ..lexicon import Lexicon
 from .build import build
-from .quantize import dequantize, quantize
+from .quantize import STORED, quantize
 from .small_files import read_json, read_vocab, write_json, write_vocab
-from .tensors import save_tensors
-
-if TYPE_CHECKING:
-    from ..model import BiLM
+from .tensors import arrays_from_bytes, arrays_to_bytes, load_arrays, save_arrays
 
 FORMAT = "spacy-elmo"
 VERSION = 1
@@ -32,99 +27,85 @@ def is_native(folder: Path) -> bool:
     return (folder / WEIGHTS).exists()
 
 
-def load_native(folder: Path) -> "BiLM":
+def load_native(folder: Path) -> BiLMData:
     config = _parse_config(folder / CONFIG, read_json(folder / CONFIG))
-    tensors = _load_tensors(folder / WEIGHTS)
+    arrays = load_arrays(folder / WEIGHTS)
     vocab = None
     if config.softmax is not None and not (folder / SOFTMAX).exists():
         config = replace(config, softmax=None)  # vectors do not need it
     if config.softmax is not None:
-        softmax = _load_tensors(folder / SOFTMAX)
-        tensors.update({f"softmax.{name}": t for name, t in softmax.items()})
+        softmax = load_arrays(folder / SOFTMAX)
+        arrays.update({SOFTMAX_PREFIX + name: a for name, a in softmax.items()})
         if (folder / VOCAB).exists():
             vocab = read_vocab(folder / VOCAB, config.softmax.n_words)
 
     def where(name: str) -> Path:
-        files = {"characters": LEXICON, "words": LEXICON, "config": CONFIG}
-        default = SOFTMAX if name.startswith("softmax.") else WEIGHTS
+        files = {"characters": LEXICON, "words": LEXICON, "vocab": VOCAB}
+        default = SOFTMAX if name.startswith(SOFTMAX_PREFIX) else WEIGHTS
         return folder / files.get(name, default)
 
     lexicon = Lexicon()
     if (folder / LEXICON).exists():
         lexicon = _parse_lexicon(folder / LEXICON, read_json(folder / LEXICON))
-    return build(config, tensors, where=where, lexicon=lexicon, vocab=vocab)
+    return build(config, arrays, where=where, lexicon=lexicon, vocab=vocab)
 
 
-def save_native(bilm: "BiLM", folder: Path, dtype: str = "float32") -> None:
+def save_native(data: BiLMData, folder: Path, dtype: str = STORED) -> None:
     """Write a native folder, with the weights in one of quantize.DTYPES."""
     folder.mkdir(parents=True, exist_ok=True)
     was_native = is_native(folder)
-    weights: dict[str, Tensor] = {}
-    softmax: dict[str, Tensor] = {}
-    for name, tensor in bilm.state_dict().items():
-        part, _, rest = name.partition(".")
-        target = (softmax, rest) if part == "softmax" else (weights, name)
-        target[0][target[1]] = tensor.detach().cpu().contiguous()
-    weights, softmax = quantize(weights, dtype), quantize(softmax, dtype)
-    write_atomically(folder / WEIGHTS, lambda path: save_tensors(weights, path))
-    optional = {SOFTMAX: bool(softmax), VOCAB: bilm.vocab is not None and bool(softmax)}
-    optional[LEXICON] = bool(bilm.lexicon.characters or bilm.lexicon.words)
+    weights = without_softmax(data.arrays)
+    softmax = {k: a for k, a in data.arrays.items() if k not in weights}
+    weights = quantize(weights, dtype, data.stored)
+    # The file of the softmax has names of its own.
+    softmax = {
+        name.removeprefix(SOFTMAX_PREFIX): array
+        for name, array in quantize(softmax, dtype, data.stored).items()
+    }
+    write_atomically(folder / WEIGHTS, lambda path: save_arrays(weights, path))
+    optional = {SOFTMAX: bool(softmax), VOCAB: data.vocab is not None and bool(softmax)}
+    optional[LEXICON] = bool(data.lexicon.characters or data.lexicon.words)
     for name, needed in optional.items():
         if was_native and not needed:
             (folder / name).unlink(missing_ok=True)  # left by another model
     if optional[SOFTMAX]:
-        write_atomically(folder / SOFTMAX, lambda path: save_tensors(softmax, path))
+        write_atomically(folder / SOFTMAX, lambda path: save_arrays(softmax, path))
     if optional[VOCAB]:
-        write_vocab(folder / VOCAB, bilm.vocab or [])
+        write_vocab(folder / VOCAB, data.vocab or [])
     if optional[LEXICON]:
-        write_json(folder / LEXICON, vars(bilm.lexicon))
-    write_json(folder / CONFIG, _config_data(bilm))
+        write_json(folder / LEXICON, vars(data.lexicon))
+    write_json(folder / CONFIG, _config_data(data.config))
 
 
-def native_parts(bilm: "BiLM") -> dict[str, Any]:
+def native_parts(data: BiLMData) -> dict[str, Any]:
     """Convert a model to data that msgpack can hold.
 
     RETURNS (dict[str, Any]): The contents of a native folder: "config", "lexicon" and
         "vocab" as JSON data, and "weights", with those of the softmax, as the bytes of
-        a safetensors file.
+        a safetensors file. The weights have the types in which they were loaded.
     """
-    weights = {
-        name: tensor.detach().cpu().contiguous()
-        for name, tensor in bilm.state_dict().items()
-    }
     return {
-        "config": _config_data(bilm),
-        "lexicon": vars(bilm.lexicon),
-        "vocab": bilm.vocab,
-        "weights": save(weights),
+        "config": _config_data(data.config),
+        "lexicon": vars(data.lexicon),
+        "vocab": data.vocab,
+        "weights": arrays_to_bytes(quantize(data.arrays, STORED, data.stored)),
     }
 
 
-def load_native_parts(parts: dict[str, Any]) -> "BiLM":
-    """Build a model from the result of native_parts."""
+def load_native_parts(parts: dict[str, Any]) -> BiLMData:
+    """Make the data of a model from the result of native_parts."""
     where = Path("biLM")
     return build(
         _parse_config(where, parts["config"]),
-        load(parts["weights"]),
+        arrays_from_bytes(parts["weights"], where),
         where=lambda name: where,
         lexicon=_parse_lexicon(where, parts["lexicon"]),
         vocab=parts["vocab"],
     )
 
 
-def _config_data(bilm: "BiLM") -> dict[str, Any]:
-    return {"format": FORMAT, "format_version": VERSION, **bilm.config.to_dict()}
-
-
-def _load_tensors(path: Path) -> dict[str, Tensor]:
-    try:
-        return dequantize(load_file(path))
-    except FileNotFoundError:
-        raise SourceError(f"{path}: no such file; expected weights") from None
-    except (SafetensorError, OSError) as error:
-        raise SourceError(
-            f"{path}: found no whole safetensors file ({error})"
-        ) from None
+def _config_data(config: BiLMConfig) -> dict[str, Any]:
+    return {"format": FORMAT, "format_version": VERSION, **config.to_dict()}
 
 
 def _parse_config(path: Path, data: Any) -> BiLMConfig:

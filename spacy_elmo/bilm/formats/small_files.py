@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ...files import write_atomically
-from ..encoders import WordEncoder
 from ..errors import SourceError
+from ..lexicon import SPECIAL_WORDS
 
 
 def read_json(path: Path) -> Any:
@@ -42,7 +42,7 @@ def read_vocab(path: Path, n_words: int | None = None) -> list[str]:
         raise SourceError(
             f"{path}: found {len(words)} words; expected {n_words}, as the softmax has"
         )
-    missing = [word for word in WordEncoder.SPECIAL if word not in words]
+    missing = [word for word in SPECIAL_WORDS if word not in words]
     if missing:
         raise SourceError(f"{path}: found no {missing[0]}; expected it among the words")
     return words

@@ -1,21 +1,25 @@
 """Load a biLM from any source (a path or a name), and save it in any format."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ..engines.embedder import check_precision
+from ..data import BiLMData
 from ..errors import SourceError
-from ..model import BiLM
 from .bundled import bundled_names, find_bundled
 from .hdf5 import find_hdf5, load_hdf5, save_hdf5
 from .manylangs import is_manylangs, load_manylangs
-from .native import is_native, load_native
+from .native import is_native, load_native, save_native
+from .quantize import STORED
+
+if TYPE_CHECKING:
+    from ..model import BiLM
 
 FORMATS = ("native", "hdf5")
 
 
 def load_bilm(
     source: str | Path, *, device: str = "cpu", precision: str = "float32"
-) -> BiLM:
+) -> "BiLM":
     """Load a biLM.
 
     source (str | Path): A native biLM folder; a folder with options.json and
@@ -25,13 +29,21 @@ def load_bilm(
     precision (str): "float32", or "int8" for faster and approximate vectors on a CPU.
     RETURNS (BiLM): The model, ready to embed.
     """
+    from ..engines.embedder import check_precision
+    from ..torch_data import make_bilm
+
     check_precision(precision)
-    bilm = _load(Path(source)).to(device)
+    bilm = make_bilm(load_data(source)).to(device)
     bilm.precision = precision
     return bilm
 
 
-def _load(path: Path) -> BiLM:
+def load_data(source: str | Path) -> BiLMData:
+    """Load the data of a biLM, without torch unless the files are ELMoForManyLangs'.
+
+    source (str | Path): As for load_bilm.
+    """
+    path = Path(source)
     if not path.exists():
         path = find_bundled(str(path)) or path
     if not path.exists():
@@ -57,23 +69,27 @@ def _load(path: Path) -> BiLM:
     )
 
 
-def save_bilm(
-    bilm: BiLM,
-    folder: str | Path,
-    format: str = "native",
-    dtype: str = "float32",
+def save_data(
+    data: BiLMData, folder: str | Path, format: str = "native", dtype: str = STORED
 ) -> None:
-    """Write a biLM to a folder.
+    """Write the data of a biLM to a folder.
 
     format (str): One of FORMATS.
-    dtype (str): "float32", or for smaller files "float16" or "int8", which only the
-        native format has.
+    dtype (str): "stored" for the number type in which each array was loaded,
+        "float32", or for smaller files "float16" or "int8". HDF5 has float32 only.
     """
     if format not in FORMATS:
         raise ValueError(f"format is {format!r}; expected one of {FORMATS}")
     if format == "native":
-        bilm.save(folder, dtype)
-    elif dtype == "float32":
-        save_hdf5(bilm, Path(folder))
+        save_native(data, Path(folder), dtype)
+    elif dtype in (STORED, "float32"):
+        save_hdf5(data, Path(folder))
     else:
         raise ValueError(f"dtype is {dtype!r} with format hdf5; expected float32")
+
+
+def save_bilm(
+    bilm: "BiLM", folder: str | Path, format: str = "native", dtype: str = STORED
+) -> None:
+    """Write a biLM to a folder; arguments as for save_data."""
+    save_data(bilm.data, folder, format, dtype)
