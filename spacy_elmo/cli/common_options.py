@@ -53,6 +53,11 @@ TOKENIZER = Option(
     help="A tokenizer registered with spaCy, such as spacy.Tokenizer.v1; by default, "
     "the one that the biLM was trained with",
 )
+ENCODING = Option(
+    "utf-8",
+    "--encoding",
+    help="The encoding of the text, by a name that Python knows, such as cp949",
+)
 STATIC = Option(
     None,
     "--static",
@@ -122,7 +127,11 @@ def get_device(gpu_id: int) -> str:
 
 
 def get_tokenization(
-    bilm: "BiLM", lang: str | None, tokenizer: str | None, tokenized: bool
+    bilm: "BiLM",
+    lang: str | None,
+    tokenizer: str | None,
+    tokenized: bool = False,
+    encoding: str = "utf-8",
 ) -> "Tokenization":
     """Return the tokenization that the options ask for.
 
@@ -137,5 +146,6 @@ def get_tokenization(
         lang or training.get("lang") or "xx",
         tokenizer or (training.get("tokenizer") if is_same_lang else None),
         tokenized,
+        encoding,
     )
     return tokenization.or_rules(msg.info)

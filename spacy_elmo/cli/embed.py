@@ -8,6 +8,7 @@ from wasabi import msg
 
 from . import app
 from .common_options import (
+    ENCODING,
     GPU_ID,
     LANG,
     SOURCE,
@@ -28,6 +29,7 @@ def embed_cli(
     tokenized: bool = TOKENIZED,
     lang: str | None = LANG,
     tokenizer: str | None = TOKENIZER,
+    encoding: str = ENCODING,
     gpu_id: int = GPU_ID,
 ) -> None:
     """Write the vectors of a text: all layers of all tokens, sentence by sentence.
@@ -44,7 +46,7 @@ def embed_cli(
     with exit_on_error():
         check_target(out)
         bilm = load_on_device(source, gpu_id)
-        tokenization = get_tokenization(bilm, lang, tokenizer, tokenized)
+        tokenization = get_tokenization(bilm, lang, tokenizer, tokenized, encoding)
         sentences = load_sentences([text], tokenization, problems)
         with tqdm(unit=" sentences", disable=None, leave=False) as bar:
             n_sentences = embed_file(

@@ -7,6 +7,7 @@ from wasabi import msg
 
 from . import app
 from .common_options import (
+    ENCODING,
     GPU_ID,
     LANG,
     OUTPUT_JSON,
@@ -37,6 +38,7 @@ def evaluate_cli(
     tokenized: bool = TOKENIZED,
     lang: str | None = LANG,
     tokenizer: str | None = TOKENIZER,
+    encoding: str = ENCODING,
     n_process: int = Option(
         1, "--n-process", help="How many processes tokenize the text"
     ),
@@ -53,7 +55,7 @@ def evaluate_cli(
 
     with exit_on_error():
         bilm = load_on_device(source, gpu_id)
-        tokenization = get_tokenization(bilm, lang, tokenizer, tokenized)
+        tokenization = get_tokenization(bilm, lang, tokenizer, tokenized, encoding)
         result = measure_text(
             bilm, texts, tokenization, carry=stream, n_process=n_process, say=msg.warn
         )

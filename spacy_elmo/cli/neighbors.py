@@ -12,6 +12,7 @@ from wasabi import msg
 
 from . import app
 from .common_options import (
+    ENCODING,
     GPU_ID,
     LANG,
     OUTPUT_JSON,
@@ -79,6 +80,7 @@ def neighbors_cli(
     tokenized: bool = TOKENIZED,
     lang: str | None = LANG,
     tokenizer: str | None = TOKENIZER,
+    encoding: str = ENCODING,
     title: str | None = TITLE,
     output: Path | None = OUTPUT_JSON,
     gpu_id: int = GPU_ID,
@@ -103,7 +105,7 @@ def neighbors_cli(
             import_usearch()  # fails at once if it is not installed
         bilm = load_on_device(source, gpu_id)
         layers = choose_layers(layer_names(bilm), layer)
-        tokenization = get_tokenization(bilm, lang, tokenizer, tokenized)
+        tokenization = get_tokenization(bilm, lang, tokenizer, tokenized, encoding)
         parsed = make_queries(tokenization, queries, words, positions, marked)
         vocab = None if static is None else load_static_vectors(static)
         with TemporaryDirectory(ignore_cleanup_errors=True) as temporary:

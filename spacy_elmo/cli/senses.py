@@ -49,7 +49,7 @@ def senses_cli(
     with exit_on_error():
         occurrences = read_occurrences(path)
         bilm = load_on_device(source, gpu_id)
-        tokenization = get_tokenization(bilm, lang, tokenizer, False)
+        tokenization = get_tokenization(bilm, lang, tokenizer)
         results = map_senses(bilm, tokenization.load(), occurrences)
         if output is not None:
             head = {

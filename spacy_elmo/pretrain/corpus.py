@@ -115,11 +115,11 @@ def build_corpus(
         (folder / name).unlink(missing_ok=True)
     writer = CorpusWriter(folder)
     problems: Problems = Counter()
-    chunks = make_chunks(files, share, problems)
+    chunks = make_chunks(files, share, problems, tokenization.encoding)
     for words in tokenize_chunks(tokenization, share, chunks, n_process):
         for part, stream in enumerate(words.streams):
             writer.add(words.words, stream, part)
-    chunks = make_chunks(dev_files, 0.0, problems)
+    chunks = make_chunks(dev_files, 0.0, problems, tokenization.encoding)
     for words in tokenize_chunks(tokenization, 0.0, chunks, n_process):
         writer.add(words.words, words.streams[0], DEV)
     if share:

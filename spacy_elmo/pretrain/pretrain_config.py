@@ -62,6 +62,11 @@ class CorpusConfig(Section):
         description="The text is tokenized: one sentence per line, with spaces between "
         "words.",
     )
+    encoding: str = Field(
+        default="utf-8",
+        description="The encoding of the text, by a name that Python knows, such as "
+        "cp949.",
+    )
     dev_share: float = Field(
         default=0.01,
         ge=0,

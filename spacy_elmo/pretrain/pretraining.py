@@ -160,7 +160,9 @@ def open_corpus(
     """Open the corpus of a config, which the first process writes if necessary."""
     settings = config.corpus
     folder = Path(settings.folder) if settings.folder else output / "corpus"
-    tokenization = Tokenization(settings.lang, settings.tokenizer, settings.tokenized)
+    tokenization = Tokenization(
+        settings.lang, settings.tokenizer, settings.tokenized, settings.encoding
+    )
     tokenization = tokenization.or_rules(say)
     settings.tokenizer = tokenization.tokenizer  # to be saved with the model
 

@@ -6,6 +6,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
+from .encodings import UTF8, check_encoding
+from .line_check import LineCheck
 from .paragraphs import BLOCK, has_documents, load_paragraphs
 from .problems import Problems
 from .text_files import kind_of
@@ -45,7 +47,7 @@ def is_held_out(text: str, share: float) -> bool:
 
 
 def make_chunks(
-    files: Sequence[Path], share: float, problems: Problems
+    files: Sequence[Path], share: float, problems: Problems, encoding: str = UTF8
 ) -> Iterator[Chunk]:
     """Divide files into chunks.
 
@@ -53,9 +55,14 @@ def make_chunks(
     share (float): The share of documents to hold out. In a text without empty lines,
         every DOCUMENT_PARAGRAPHS paragraphs count as a document.
     problems (Problems): Counts the problems that are found in the text.
+    encoding (str): The encoding of the text. If more than a tenth of the lines of a
+        file, or of all files together, cannot be read, a ValueError names the encoding
+        that would fit.
     YIELDS (Chunk): Paragraphs with about CHUNK_CHARACTERS characters, or one .spacy
         file.
     """
+    check_encoding(encoding)
+    check = LineCheck(encoding)
     chunk = Chunk([], [], [])
     size = 0
     for path in files:
@@ -63,8 +70,8 @@ def make_chunks(
             yield Chunk([], [], [], path)
             continue
         begins, held_out, n_paragraphs = True, False, 0
-        divide = share > 0 and _hides_documents(path, only=len(files) == 1)
-        for part in load_paragraphs(path, problems):
+        divide = share > 0 and _hides_documents(path, encoding, len(files))
+        for part in load_paragraphs(path, problems, check):
             for paragraph in part.paragraphs:
                 begins = begins or (divide and n_paragraphs % DOCUMENT_PARAGRAPHS == 0)
                 n_paragraphs += 1
@@ -79,15 +86,16 @@ def make_chunks(
             if size > CHUNK_CHARACTERS:
                 yield chunk
                 chunk, size = Chunk([], [], []), 0
+    check.check_all()
     if chunk.paragraphs:
         yield chunk
 
 
-def _hides_documents(path: Path, *, only: bool) -> bool:
+def _hides_documents(path: Path, encoding: str, n_files: int) -> bool:
     """Return whether a file does not show where its documents begin, and is too long to
     count as one document. If it is the only file, any length is too long.
 
-    only (bool): Whether it is the only file.
+    n_files (int): The number of all files.
     """
-    long = only or path.stat().st_size > BLOCK
-    return long and kind_of(path) != ".jsonl" and not has_documents(path)
+    long = n_files == 1 or path.stat().st_size > BLOCK
+    return long and kind_of(path) != ".jsonl" and not has_documents(path, encoding)

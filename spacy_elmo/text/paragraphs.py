@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import srsly
 
+from .encodings import is_utf8, make_recoder
+from .line_check import LineCheck
 from .problems import Problems
 from .text_files import kind_of, open_file
 
@@ -35,21 +37,23 @@ class Part(NamedTuple):
     ends_document: bool
 
 
-def load_paragraphs(path: Path, problems: Problems) -> Iterator[Part]:
+def load_paragraphs(path: Path, problems: Problems, check: LineCheck) -> Iterator[Part]:
     """Load the paragraphs of a file, which may be compressed (.gz).
 
     path (Path): A .txt file (one paragraph per line, an empty line after each
         document) or a .jsonl file (one document per line, under the key "text").
     problems (Problems): Counts the problems that are found.
+    check (LineCheck): Knows the encoding, and stops at too many broken lines.
     YIELDS (Part): The parts of all documents, in order.
     """
     if kind_of(path) == ".jsonl":
-        for line, _ in _read_lines(path, problems, MAX_RECORD):
+        for line, _ in _read_lines(path, problems, check, MAX_RECORD):
             if line.strip():
-                yield from _load_record(line, problems)
+                yield from _load_record(line, problems, check)
+        check.check_file(path)
         return
     ended, cut = True, False
-    for line, unfinished in _read_lines(path, problems):
+    for line, unfinished in _read_lines(path, problems, check):
         if line.strip():
             pieces = _cut(line)
             problems["lines that were too long and were cut"] += (
@@ -62,29 +66,34 @@ def load_paragraphs(path: Path, problems: Problems) -> Iterator[Part]:
             if not ended:
                 yield Part([], True)
             ended = True
+    check.check_file(path)
     if not ended:
         yield Part([], True)
 
 
-def has_documents(path: Path) -> bool:
+def has_documents(path: Path, encoding: str) -> bool:
     """Return whether a .txt file has an empty line within its first megabyte. If it has
     none, it is a single document, or it does not show where documents end."""
     with open_file(path) as file:
         try:
-            return EMPTY_LINE.search(file.read(BLOCK).strip()) is not None
-        except (EOFError, OSError, zlib.error):
+            block = file.read(BLOCK)
+            if not is_utf8(encoding):
+                block = make_recoder(encoding)(block)
+            return EMPTY_LINE.search(block.strip()) is not None
+        except (EOFError, OSError, zlib.error, UnicodeError):
             return True  # _read_lines counts the problem
 
 
-def _load_record(line: str, problems: Problems) -> Iterator[Part]:
+def _load_record(line: str, problems: Problems, check: LineCheck) -> Iterator[Part]:
     """Load a document from a line of JSON."""
     try:
         record: Any = srsly.json_loads(line)
         text = record["text"]
         if not isinstance(text, str):
             raise ValueError
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         problems['lines that are not JSON with a "text"'] += 1
+        check.mark_broken()
         return
     text = _without_nul(text, problems)
     if not text.isascii():
@@ -97,7 +106,7 @@ def _load_record(line: str, problems: Problems) -> Iterator[Part]:
 
 
 def _read_lines(
-    path: Path, problems: Problems, limit: int = BLOCK
+    path: Path, problems: Problems, check: LineCheck, limit: int = BLOCK
 ) -> Iterator[tuple[str, bool]]:
     """Read a file line by line.
 
@@ -106,28 +115,38 @@ def _read_lines(
         and whether more of that line follows.
     """
     pending = b""
-    first = True
+    check.begin_file()
+    for block in _read_blocks(path, problems, check.encoding):
+        *lines, pending = (pending + block).split(b"\n")
+        for line in lines:
+            yield _decode(line, problems, check), False
+        # Return the beginning of a long line now, up to a space if there is one.
+        if len(pending) > limit:
+            end = pending.rfind(b" ") + 1 or _last_character(pending)
+            yield _decode(pending[:end], problems, check), True
+            pending = pending[end:]
+        check.check_file(path)
+    if pending:
+        yield _decode(pending, problems, check), False
+
+
+def _read_blocks(path: Path, problems: Problems, encoding: str) -> Iterator[bytes]:
+    """Read a file block by block, as UTF-8 without a byte order mark."""
+    recode = (lambda block: block) if is_utf8(encoding) else make_recoder(encoding)
+    first, block = True, b" "
     with open_file(path) as file:
-        while True:
+        while block:
             try:
                 block = file.read(BLOCK)
             except (EOFError, OSError, zlib.error):
                 problems["files that end too early"] += 1
                 block = b""
-            if not block:
-                break
-            if first:
-                block, first = block.removeprefix(codecs.BOM_UTF8), False
-            *lines, pending = (pending + block).split(b"\n")
-            for line in lines:
-                yield _decode(line, problems), False
-            # Return the beginning of a long line now, up to a space if there is one.
-            if len(pending) > limit:
-                end = pending.rfind(b" ") + 1 or _last_character(pending)
-                yield _decode(pending[:end], problems), True
-                pending = pending[end:]
-    if pending:
-        yield _decode(pending, problems), False
+            try:
+                text = recode(block)
+            except UnicodeError as error:  # no byte order mark
+                raise ValueError(f"{path}: not in {encoding} ({error})") from None
+            yield text.removeprefix(codecs.BOM_UTF8) if first else text
+            first = False
 
 
 def _last_character(data: bytes) -> int:
@@ -139,12 +158,21 @@ def _last_character(data: bytes) -> int:
     return len(data)
 
 
-def _decode(line: bytes, problems: Problems) -> str:
+def _decode(line: bytes, problems: Problems, check: LineCheck) -> str:
+    """Decode a line, which is UTF-8 by now."""
+    if line:
+        check.begin_line()
     try:
         text = line.decode("utf-8")
+        # In other encodings, invalid bytes have become U+FFFD by now.
+        is_valid = "\ufffd" not in text or is_utf8(check.encoding)
     except UnicodeDecodeError:
-        problems["lines with invalid UTF-8"] += 1
         text = re.sub("\ufffd+", "\ufffd", line.decode("utf-8", "replace"))
+        is_valid = False
+    if not is_valid:
+        problems[f"lines with invalid {check.encoding.upper()}"] += 1
+    if not is_valid or "\0" in text:
+        check.mark_broken()
     return _without_nul(text, problems).rstrip("\r")
 
 

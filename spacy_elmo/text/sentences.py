@@ -20,12 +20,12 @@ def load_sentences(
     """Load the sentences of text files.
 
     texts (Sequence[str]): Files, folders or glob patterns.
-    tokenization (Tokenization): How the text is divided into words.
+    tokenization (Tokenization): How the text is decoded and divided into words.
     problems (Problems | None): Counts the problems that are found in the text.
     YIELDS (list[str]): The words of a sentence.
     """
     problems = Counter() if problems is None else problems
-    for chunk in make_chunks(find_files(texts), 0.0, problems):
+    for chunk in make_chunks(find_files(texts), 0.0, problems, tokenization.encoding):
         tokenized = tokenize_chunk(tokenization, 0.0, chunk)
         tokens = tokenized.streams[0].tokens
         for sentence in np.split(tokens, np.flatnonzero(tokens == 0))[1:]:

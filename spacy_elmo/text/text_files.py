@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
+from ..regular_files import check_regular
+
 SUFFIXES = (".txt", ".jsonl", ".spacy")
 
 
@@ -35,6 +37,8 @@ def find_files(patterns: Iterable[str]) -> list[Path]:
             matches = map(Path, glob.glob(pattern, recursive=True))
             files = sorted(p for p in matches if p.is_file())
             if not files:
+                if path.exists():
+                    check_regular(path)
                 raise ValueError(
                     f"{pattern}: no such file; expected a file, a folder or a pattern"
                 )
@@ -59,6 +63,7 @@ def is_gzipped(path: Path) -> bool:
 
 def open_file(path: Path) -> IO[bytes]:
     """Open a file to read its bytes, which are decompressed if it is a .gz file."""
+    check_regular(path)
     if is_gzipped(path):
         return gzip.open(path, "rb")  # type: ignore[return-value]
     return path.open("rb")

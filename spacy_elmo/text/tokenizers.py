@@ -6,6 +6,8 @@ from typing import NamedTuple
 import spacy
 from spacy.language import Language
 
+from .encodings import UTF8
+
 RULES = "spacy.Tokenizer.v1"  # spaCy's rule-based tokenizer, which needs no package
 
 
@@ -23,17 +25,19 @@ class UnusableTokenizer(ValueError):
 
 
 class Tokenization(NamedTuple):
-    """How a text is divided into words.
+    """How a text is decoded and divided into words.
 
     lang (str): The code of a language of spaCy.
     tokenizer (str | None): A registered tokenizer; None for the language's default.
     tokenized (bool): The text is tokenized already: each line is a sentence, with
         spaces between its words. No tokenizer is used.
+    encoding (str): The encoding of text files, by a name that Python knows.
     """
 
     lang: str = "xx"
     tokenizer: str | None = None
     tokenized: bool = False
+    encoding: str = UTF8
 
     def load(self) -> Language:
         """Load a blank pipeline with this tokenizer."""

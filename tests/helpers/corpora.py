@@ -10,9 +10,17 @@ from spacy_elmo.pretrain.corpus import build_corpus
 from spacy_elmo.text.tokenizers import Tokenization
 
 
-def build(folder, *texts, lang="xx", tokenizer=None, tokenized=False, **options):
+def build(
+    folder,
+    *texts,
+    lang="xx",
+    tokenizer=None,
+    tokenized=False,
+    encoding="utf-8",
+    **options,
+):
     """Build a corpus from text files. By default it has no dev part."""
-    tokenization = Tokenization(lang, tokenizer, tokenized)
+    tokenization = Tokenization(lang, tokenizer, tokenized, encoding)
     options = {"dev_share": 0.0, **options}
     return build_corpus(
         list(map(str, texts)), folder, tokenization=tokenization, **options

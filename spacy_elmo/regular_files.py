@@ -1,0 +1,42 @@
+"""Open files to read them: regular files only, and with a limit to what is read at
+once."""
+
+import stat
+from pathlib import Path
+from typing import IO
+
+MAX_BYTES = 2**28  # of a file that is read as a whole: far more than any needs
+KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def check_regular(path: Path) -> None:
+    """Raise ValueError if there is something else than a file: a folder, or a pipe or
+    device, which might have no end. Raise FileNotFoundError if there is nothing."""
+    mode = path.stat().st_mode
+    for is_kind, name in KINDS:
+        if is_kind(mode):
+            raise ValueError(f"{path}: found {name}; expected a file")
+
+
+def open_regular(path: Path) -> IO[bytes]:
+    """Open a regular file to read its bytes; see `check_regular`."""
+    check_regular(path)
+    return path.open("rb")
+
+
+def read_regular(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
+    """Read a regular file as a whole. Raise ValueError if it is larger than
+    `max_bytes`, before memory is taken."""
+    check_regular(path)
+    size = path.stat().st_size
+    if size > max_bytes:
+        raise ValueError(
+            f"{path}: found {size:,} bytes; expected a file of at most {max_bytes:,}"
+        )
+    return path.read_bytes()
