@@ -2,6 +2,7 @@
 for rounding, without autograd and with the weights in a faster layout."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import cast
 
@@ -17,12 +18,15 @@ from ..training.matmul import matmul
 from .kernels import Kernel, fast_kernel, gate_scale, padded_rows
 from .one_sentence import STEPS_AT_A_TIME, BothDirectionsLSTM
 from .packing import Packing
-from .threads import side_by_side
+from .threads import one_thread, side_by_side
 
 # The number of multiplications per step from which on it is faster to run the two
 # directions in two threads. Below it, a single sentence takes the path of
 # one_sentence.py.
 PARALLEL_FROM = 2**22
+# The number of multiplications from which on words are encoded with all threads: more
+# than the words of a sentence need at the bundled size, about a millisecond of work.
+ENCODE_PARALLEL_FROM = 2**26
 # Up to this many windows of characters are multiplied at once. With more, the maximum
 # is updated position by position, which needs less memory.
 FEW_WINDOWS = 512
@@ -44,6 +48,7 @@ class FastCNN:
             start += number
         self.cnn = cnn
         self.embedding = cnn.embedding.detach()
+        self.n_weights = weight.numel()  # of one window of characters
         self.windows = fast_kernel(weight)
         self.bias = torch.cat(list(cnn.biases))
         self.highways = []
@@ -120,7 +125,9 @@ class FastEncoder:
     def __call__(self, ids: Tensor) -> Tensor:
         if self.cnn is None:
             return self.encoder(ids)
-        return self.project(self.cnn(ids, self.encoder.max_chars))  # type: ignore[arg-type]
+        small = ids.numel() * self.cnn.n_weights < ENCODE_PARALLEL_FROM
+        with one_thread() if small else nullcontext():
+            return self.project(self.cnn(ids, self.encoder.max_chars))  # type: ignore[arg-type]
 
 
 class FastLSTM:
@@ -307,7 +314,7 @@ class CPUEngine:
 
     def run_one_sentence(self, table: Tensor, index: Tensor, state: State) -> Tensor:
         """Run one sentence through both directions at once; see `run`."""
-        with torch.no_grad():
+        with torch.no_grad(), one_thread():
             x = table[torch.stack([index, index.flip(0)])]  # (2, n_tokens, proj)
             outputs = run_stack(
                 self.one_sentence_layers,

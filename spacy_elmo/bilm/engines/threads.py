@@ -4,8 +4,9 @@ threads."""
 import ctypes
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar
 
@@ -44,6 +45,22 @@ def set_own_count(n_threads: int) -> None:
         set_count(n_threads)
     if torch.get_num_threads() != n_threads:
         torch.set_num_threads(n_threads)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let the calling thread compute alone while the block runs. Small work gains
+    little from a second thread, and if other programs keep the cores busy, it waits for
+    that thread longer than the work itself takes."""
+    n_threads = torch.get_num_threads()
+    if n_threads < 2:
+        yield
+        return
+    set_own_count(1)
+    try:
+        yield
+    finally:
+        set_own_count(n_threads)
 
 
 class Workers:
@@ -99,11 +116,8 @@ def side_by_side(
     if n_threads < 2:
         return [task() for task in tasks]
     if not parallel:
-        set_own_count(1)
-        try:
+        with one_thread():
             return [task() for task in tasks]
-        finally:
-            set_own_count(n_threads)
     with _lock:
         workers = _workers
         if workers is None or not workers.fit(n_threads):

@@ -107,3 +107,27 @@ def test_embed_in_a_forked_process(published, sentences):
     finally:
         process.kill()
         process.join()
+
+
+def test_one_sentence_is_computed_by_one_thread(two_threads, bilm, monkeypatch):
+    """Check that small work waits for no second thread, and large work has one."""
+    counts = []
+
+    def watch(owner, name):
+        original = getattr(owner, name)
+
+        def look(*args, **options):
+            counts.append((name, torch.get_num_threads()))
+            return original(*args, **options)
+
+        monkeypatch.setattr(owner, name, look)
+
+    watch(cpu, "run_stack")
+    watch(cpu.FastCNN, "convolve")
+    bilm.embed([["A", "short", "sentence"]])
+    assert set(counts) == {("run_stack", 1), ("convolve", 1)}
+    assert torch.get_num_threads() == 2
+    counts.clear()
+    monkeypatch.setattr(cpu, "ENCODE_PARALLEL_FROM", 1)
+    bilm.embed([["Other", "words"]])
+    assert set(counts) == {("run_stack", 1), ("convolve", 2)}
