@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import IO
 
 MAX_BYTES = 2**28  # of a file that is read as a whole: far more than any needs
+MAX_TEXT = 2**24  # of a file that people write
 KINDS = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a pipe"),
@@ -28,6 +29,11 @@ def open_regular(path: Path) -> IO[bytes]:
     """Open a regular file to read its bytes; see `check_regular`."""
     check_regular(path)
     return path.open("rb")
+
+
+def read_text(path: Path) -> str:
+    """Read a regular file that people write, such as a config, in UTF-8."""
+    return read_regular(path, MAX_TEXT).decode("utf-8-sig")
 
 
 def read_regular(path: Path, max_bytes: int = MAX_BYTES) -> bytes:

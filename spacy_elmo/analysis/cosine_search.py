@@ -7,6 +7,8 @@ import numpy as np
 import torch
 
 from ..files import write_atomically
+from ..fingerprints import checksum_file, has_checksum
+from ..regular_files import read_regular
 from .layer_vectors import to_unit_length
 
 CHUNK_ROWS = 2**14  # rows that are compared at a time
@@ -61,12 +63,15 @@ class ApproximateSearch:
     def __init__(self, path: Path, vectors: np.ndarray) -> None:
         self.vectors = vectors
         index_class = import_usearch()
-        if not path.exists():
+        stored = path.with_name(path.name + ".checksum")
+        if not _is_whole(path, stored):
             index = index_class(ndim=vectors.shape[1], metric="cos", dtype="f16")
             for start in range(0, len(vectors), CHUNK_ROWS):
                 chunk = np.asarray(vectors[start : start + CHUNK_ROWS])
                 index.add(np.arange(start, start + len(chunk)), chunk)
             write_atomically(path, lambda part: index.save(str(part)))
+            checksum = checksum_file(path)
+            write_atomically(stored, lambda part: part.write_text(checksum))
         self.index = index_class.restore(str(path), view=True)
 
     def find_nearest(self, queries: np.ndarray, k: int) -> list[Nearest]:
@@ -79,6 +84,14 @@ class ApproximateSearch:
             rank_rows(self.vectors, query, keys.astype(np.int64))
             for query, keys in zip(queries, found)
         ]
+
+
+def _is_whole(path: Path, stored: Path) -> bool:
+    """Return whether a file is as it was when its checksum was stored."""
+    try:
+        return has_checksum(path, read_regular(stored).decode())
+    except (OSError, ValueError):
+        return False
 
 
 def import_usearch() -> Any:

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from spacy.language import Language
 
+from ..regular_files import read_regular
+
 MARKED = re.compile(r"([^\[\]]*)\[([^\[\]]+)\]([^\[\]]*)")
 
 
@@ -58,7 +60,7 @@ def tokenize_query(nlp: Language, text: str, tokenized: bool) -> list[str]:
 def read_queries(path: Path) -> list[MarkedSentence]:
     """Read a file with one sentence per line, in which one word is in brackets."""
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = read_regular(path).decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:
         raise ValueError(f"{path}: this is not UTF-8; expected sentences") from None
     sentences = []

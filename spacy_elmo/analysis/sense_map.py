@@ -11,6 +11,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..bilm import BiLM
+from ..regular_files import read_regular
 from .layer_vectors import (
     ROUNDING,
     add_mix,
@@ -36,7 +37,7 @@ def read_occurrences(path: Path) -> list[Occurrence]:
     """Read a .jsonl file with the fields of an Occurrence in each line."""
     found = []
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        lines = read_regular(path).decode("utf-8-sig").split("\n")
     except UnicodeDecodeError:
         raise ValueError(f"{path}: this is not UTF-8; expected JSON lines") from None
     except OSError as error:
@@ -46,7 +47,7 @@ def read_occurrences(path: Path) -> list[Occurrence]:
             continue
         try:
             record = srsly.json_loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             record = None
         found.append(_make_occurrence(record, f"{path}:{number}"))
     if not found:
@@ -61,6 +62,8 @@ def _make_occurrence(record: Any, where: str) -> Occurrence:
         names = ", ".join(FIELDS)
         raise ValueError(f"{where}: expected a JSON object with {names}")
     occurrence = Occurrence(*(record[name] for name in FIELDS))
+    if any("\ud800" <= char <= "\udfff" for char in occurrence.text):
+        raise ValueError(f"{where}: found half a character; expected valid Unicode")
     if not 0 <= occurrence.start < occurrence.end <= len(occurrence.text):
         raise ValueError(
             f"{where}: found characters {occurrence.start} to {occurrence.end} of a "

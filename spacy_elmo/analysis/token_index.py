@@ -1,16 +1,23 @@
 """Build and open an index: a folder with the vectors of all tokens of a text."""
 
-import shutil
+import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import spacy
-import srsly
 
 from ..bilm import BiLM
 from ..bilm.fingerprint import fingerprint
-from ..fingerprints import fingerprint_files
+from ..files import one_writer, remove_parts, write_folder_atomically
+from ..fingerprints import (
+    checksum_file,
+    fingerprint_data,
+    fingerprint_files,
+    has_checksum,
+)
+from ..regular_files import read_regular
 from ..text.sentences import load_sentences
 from ..text.text_files import find_files, kind_of
 from ..text.tokenizers import Tokenization
@@ -24,12 +31,16 @@ from .layer_vectors import (
     to_unit_length,
 )
 
-FORMAT = 1
-META = "index.json"
+FORMAT = 2
+META, WORDS, TOKENS, STARTS = "index.json", "words.json", "tokens.npy", "starts.npy"
 
 
 class TokenIndex:
-    """An index that was built completely.
+    """An index that was built completely. If its files do not fit together, a
+    ValueError says so.
+
+    folder (Path): The folder of the index.
+    meta (dict[str, Any]): The contents of its index.json.
 
     words (list[str]): The distinct words of the text, in order of appearance.
     tokens (np.ndarray): For each token, the number of its word, (n_tokens,).
@@ -41,9 +52,23 @@ class TokenIndex:
         self.folder = folder
         self.width: int = meta["width"]
         self.layer_names: list[str] = meta["layers"]
-        self.words: list[str] = srsly.read_json(folder / "words.json")
-        self.tokens: np.ndarray = np.load(folder / "tokens.npy", mmap_mode="r")
-        self.starts: np.ndarray = np.load(folder / "starts.npy", mmap_mode="r")
+        self.words: list[str] = json.loads(read_regular(folder / WORDS))
+        self.tokens: np.ndarray = np.load(folder / TOKENS, mmap_mode="r")
+        self.starts: np.ndarray = np.load(folder / STARTS, mmap_mode="r")
+        tokens, starts, n = self.tokens, self.starts, len(self.words)
+        if not (
+            all(isinstance(word, str) for word in self.words)
+            and all(
+                array.ndim == 1 and array.dtype.kind == "i"
+                for array in (tokens, starts)
+            )
+            and len(tokens) > 0
+            and 0 <= tokens.min() <= tokens.max() < n == len(np.unique(tokens))
+            and starts[0] == 0
+            and starts[-1] == len(tokens)
+            and np.all(np.diff(starts) > 0)
+        ):
+            raise ValueError(f"{folder}: found files that do not fit together")
 
     def get_layer(self, name: str) -> np.ndarray:
         """Memory-map a layer. It has unit vectors, (n_tokens, width), float16."""
@@ -78,18 +103,48 @@ def fingerprint_text(text: str) -> str:
     return fingerprint_files((kind_of(path), path) for path in find_files([text]))
 
 
-def open_index(folder: Path, key: dict[str, Any]) -> TokenIndex | None:
-    """Open an index. Return None if there is none with this key, or it is damaged."""
+def open_index(
+    folder: Path,
+    key: dict[str, Any],
+    say: Callable[[str], None] = lambda line: None,
+) -> TokenIndex | None:
+    """Open an index. Return None if there is none with this key, or it is damaged.
+
+    say (Callable[[str], None]): Called with a sentence if it is damaged.
+    """
     meta = _read_meta(folder)
     if meta is None or meta.get("key") != key:
         return None
     try:
-        index = TokenIndex(folder, meta)
-        sizes = [layer_path(folder, name).stat().st_size for name in index.layer_names]
-    except (OSError, ValueError):
+        return _open_checked(folder, meta)
+    except Exception as error:  # numpy raises many kinds of errors
+        reason = " ".join(str(error).split()) or type(error).__name__
+        say(f"The index in {folder} is damaged and is built again ({reason})")
         return None
-    expected = len(index.tokens) * index.width * np.dtype(np.float16).itemsize
-    return index if all(size == expected for size in sizes) else None
+
+
+def _open_checked(folder: Path, meta: dict[str, Any]) -> TokenIndex:
+    """Open an index, or raise an error of any kind if it is damaged."""
+    checksums = dict(meta["checksums"])
+    if meta["checksum"] != _checksum_meta(meta):
+        raise ValueError(f"{META} has changed")
+    expected = {WORDS, TOKENS, STARTS}
+    expected |= {layer_path(folder, name).name for name in meta["layers"]}
+    if set(checksums) != expected:
+        raise ValueError(f"{META} names other files")
+    for name, checksum in checksums.items():
+        if not has_checksum(folder / name, checksum):
+            raise ValueError(f"{name} has changed")
+    index = TokenIndex(folder, meta)
+    size = len(index.tokens) * index.width * np.dtype(np.float16).itemsize
+    for name in index.layer_names:
+        if layer_path(folder, name).stat().st_size != size:
+            raise ValueError(f"layer {name} has another size")
+    return index
+
+
+def _checksum_meta(meta: dict[str, Any]) -> str:
+    return fingerprint_data({k: v for k, v in meta.items() if k != "checksum"})
 
 
 def build_index(
@@ -106,18 +161,14 @@ def build_index(
             f"{folder}: found a folder that is no index; expected an index, an empty "
             "folder or none"
         )
-    part = folder.with_name(folder.name + ".part")
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
-    try:
-        _write_index(bilm, text, tokenization, part, key, progress)
-    except BaseException:
-        shutil.rmtree(part, ignore_errors=True)
-        raise
-    if folder.exists():
-        shutil.rmtree(folder)
-    part.rename(folder)
-    return TokenIndex(folder, srsly.read_json(folder / META))
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with one_writer(folder):
+        remove_parts(folder.parent, folder.name)  # of a build that was killed
+        write_folder_atomically(
+            folder,
+            lambda part: _write_index(bilm, text, tokenization, part, key, progress),
+        )
+        return TokenIndex(folder, json.loads(read_regular(folder / META)))
 
 
 def _write_index(
@@ -139,17 +190,22 @@ def _write_index(
             tokens.append(np.array(found, dtype=np.int32))
     if not tokens:
         raise ValueError(f"{text}: found no sentences; expected some text")
-    np.save(folder / "tokens.npy", np.concatenate(tokens))
-    np.save(folder / "starts.npy", np.cumsum([0, *map(len, tokens)]))
-    srsly.write_json(folder / "words.json", list(numbers))
+    np.save(folder / TOKENS, np.concatenate(tokens))
+    np.save(folder / STARTS, np.cumsum([0, *map(len, tokens)]))
+    (folder / WORDS).write_text(json.dumps(list(numbers)), encoding="utf-8")
+    files = [folder / WORDS, folder / TOKENS, folder / STARTS]
+    files += [layer_path(folder, name) for name in names]
+    checksums = {path.name: checksum_file(path) for path in files}
     meta = {"key": key, "width": bilm.config.width, "layers": names}
-    srsly.write_json(folder / META, meta)
+    meta["checksums"] = checksums
+    meta["checksum"] = _checksum_meta(meta)
+    (folder / META).write_text(json.dumps(meta), encoding="utf-8")
 
 
 def _read_meta(folder: Path) -> dict[str, Any] | None:
     try:
-        meta = srsly.read_json(folder / META)
-    except (OSError, ValueError):
+        meta = json.loads(read_regular(folder / META))
+    except (OSError, ValueError, RecursionError):
         return None
     return meta if isinstance(meta, dict) else None
 

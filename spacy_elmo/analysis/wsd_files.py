@@ -7,7 +7,11 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
+from xml.parsers import expat
 
+from ..regular_files import open_regular
+
+BLOCK = 2**12
 SPACES = re.compile(r"[_\s]+")
 
 
@@ -37,8 +41,9 @@ def read_keys(path: Path) -> dict[str, tuple[str, ...]]:
     If an instance has several senses, each of them is correct."""
     keys: dict[str, tuple[str, ...]] = {}
     try:
-        with path.open(encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
+        with open_regular(path) as file:
+            for number, data in enumerate(file, 1):
+                line = data.decode("utf-8")
                 name, *senses = line.split() or [""]
                 if name and not senses:
                     raise ValueError(
@@ -82,6 +87,7 @@ def _read_sentences(
 ) -> Iterator[SenseSentence]:
     n_texts = 0
     try:
+        _refuse_entities(path)
         for event, element in ElementTree.iterparse(path, ("start", "end")):
             if event == "start":
                 n_texts += element.tag == "text"
@@ -91,8 +97,26 @@ def _read_sentences(
                 element.clear()  # keeps memory small
             elif element.tag == "text":
                 element.clear()
-    except ElementTree.ParseError as error:
+    except (ElementTree.ParseError, expat.ExpatError, LookupError) as error:
         raise ValueError(f"{path}: this is not XML ({error})") from None
+
+
+def _refuse_entities(path: Path) -> None:
+    """Raise ValueError if the file defines entities. They can stand for other files, or
+    for more text than there is memory, and no file with senses needs them."""
+    parser = expat.ParserCreate()
+    begun: list[str] = []
+
+    def refuse(name: str, *args: object) -> None:
+        raise ValueError(
+            f"{path}: found a definition of the entity '{name}'; expected none"
+        )
+
+    parser.EntityDeclHandler = refuse
+    parser.StartElementHandler = lambda name, attributes: begun.append(name)
+    with open_regular(path) as file:
+        while not begun and (block := file.read(BLOCK)):
+            parser.Parse(block)
 
 
 def _parse_sentence(path: Path, element: ElementTree.Element) -> SenseSentence:

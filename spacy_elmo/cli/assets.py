@@ -7,7 +7,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from . import app
-from .common_options import OVERRIDES
+from .common_options import OVERRIDES, exit_on_error
 
 
 @app.command("assets", context_settings=OVERRIDES)
@@ -30,15 +30,16 @@ def assets_cli(
     from spacy.cli._util import parse_config_overrides
     from weasel.cli.assets import project_assets
 
-    overrides = parse_config_overrides(ctx.args)
-    try:
-        project_assets(project, overrides=overrides, extra=extra)
-    except (SubprocessError, OSError) as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        msg.fail(
-            "An asset could not be downloaded. Is there a network connection? If not, "
-            "copy the data to the place that project.yml gives under 'assets'. The "
-            "sample data of the project needs no download. "
-            f"({lines[-1][:300] if lines else error!r})",
-            exits=1,
-        )
+    with exit_on_error():
+        overrides = parse_config_overrides(ctx.args)
+        try:
+            project_assets(project, overrides=overrides, extra=extra)
+        except (SubprocessError, OSError) as error:
+            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+            msg.fail(
+                "An asset could not be downloaded. Is there a network connection? If "
+                "not, copy the data to the place that project.yml gives under "
+                "'assets'. The sample data of the project needs no download. "
+                f"({lines[-1][:300] if lines else error!r})",
+                exits=1,
+            )

@@ -3,12 +3,13 @@
 Whatever is slow to import is imported only when one of the functions is called.
 """
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from typer import Argument, Option
+from typer import Abort, Argument, Exit, Option
 from wasabi import msg
 
 if TYPE_CHECKING:
@@ -23,6 +24,41 @@ def underscores_to_spaces(title: str | None) -> str | None:
     be quoted, which does not work in the same way on every system.
     """
     return title if title is None or " " in title else title.replace("_", " ")
+
+
+def check_output_folder(path: Path | None) -> Path | None:
+    """Exit with a sentence if a folder cannot be made or written to. The work that
+    would be lost at its end may take hours."""
+    with exit_on_error():
+        if path is not None:
+            _check_place(path)
+    return path
+
+
+def check_output_file(path: Path | None) -> Path | None:
+    """Exit with a sentence if a file cannot be written, before the work begins."""
+    with exit_on_error():
+        if path is not None:
+            if path.is_dir():
+                raise ValueError(f"{path}: found a folder; expected a file to write")
+            _check_place(path.parent)
+    return path
+
+
+def _check_place(folder: Path) -> None:
+    """Raise ValueError unless a folder can be written to, or be made in the nearest
+    folder that exists."""
+    for place in (folder, *folder.absolute().parents):
+        if os.path.lexists(place):
+            if not place.is_dir():
+                raise ValueError(
+                    f"{folder}: cannot be written because {place} is no folder"
+                )
+            if not os.access(place, os.W_OK | os.X_OK):
+                raise ValueError(
+                    f"{folder}: cannot be written because of the permissions of {place}"
+                )
+            return
 
 
 BILM_HELP = (
@@ -70,11 +106,18 @@ TITLE = Option(
     help="The title of the results in a report (My_title is shown as My title); by "
     "default, the names of the biLM and the data",
 )
-OUTPUT_FOLDER = Option(..., "--output", "-o", help="The folder to write to")
+OUTPUT_FOLDER = Option(
+    ...,
+    "--output",
+    "-o",
+    callback=check_output_folder,
+    help="The folder to write to",
+)
 OUTPUT_JSON = Option(
     None,
     "--output",
     "-o",
+    callback=check_output_file,
     help="Also write the results to this JSON file, for `spacy elmo report`",
 )
 GPU_ID = Option(-1, "--gpu-id", "-g", help="The number of the GPU to use; -1: the CPU")
@@ -85,12 +128,32 @@ OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 @contextmanager
 def exit_on_error() -> Iterator[None]:
-    """Print the message of an error that the user can fix, without a traceback, and
-    exit with code 1."""
+    """Print an error as one sentence, without a traceback, and exit with code 1.
+
+    Errors of other kinds than those that our functions raise come from libraries, or
+    are mistakes of ours. With the environment variable SPACY_ELMO_TRACEBACK, they are
+    raised.
+    """
     try:
         yield
     except (ValueError, OSError) as error:
         msg.fail(str(error), exits=1)
+    except MemoryError as error:
+        reason = f" ({error})" if str(error) else ""
+        msg.fail(f"This needs more memory than there is{reason}", exits=1)
+    except (Exit, Abort):
+        raise
+    except Exception as error:
+        if hasattr(error, "format_message"):  # click's, about a wrong option
+            msg.fail(error.format_message(), exits=1)
+        if os.environ.get("SPACY_ELMO_TRACEBACK"):
+            raise
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        msg.fail(
+            f"Found an error that was not expected here: {reason}; with the "
+            "environment variable SPACY_ELMO_TRACEBACK=1, the same command shows where",
+            exits=1,
+        )
 
 
 def say(text: str) -> None:
@@ -141,6 +204,12 @@ def get_tokenization(
     from ..text.tokenizers import Tokenization
 
     training = bilm.config.training
+    for key in ("lang", "tokenizer"):
+        if not isinstance(training.get(key), str | None):
+            raise ValueError(
+                f"found training.{key} {training[key]!r} in the config of the biLM; "
+                f"expected a text"
+            )
     is_same_lang = lang in (None, training.get("lang"))
     tokenization = Tokenization(
         lang or training.get("lang") or "xx",

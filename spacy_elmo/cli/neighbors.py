@@ -22,6 +22,7 @@ from .common_options import (
     TITLE,
     TOKENIZED,
     TOKENIZER,
+    check_output_folder,
     exit_on_error,
     get_tokenization,
     load_on_device,
@@ -67,6 +68,7 @@ def neighbors_cli(
     index_path: Path | None = Option(
         None,
         "--index",
+        callback=check_output_folder,
         help="A folder in which the vectors of TEXT are kept, so that the next call is "
         "fast",
     ),
@@ -187,7 +189,7 @@ def get_index(
 
     folder = index_path or temporary / "index"
     key = index_key(bilm, text, tokenization)
-    index = open_index(folder, key)
+    index = open_index(folder, key, msg.warn)
     if index is None:
         with tqdm(unit=" tokens", disable=None, leave=False) as bar:
             index = build_index(bilm, text, tokenization, folder, key, bar.update)

@@ -7,7 +7,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from . import app
-from .common_options import exit_on_error
+from .common_options import check_output_folder, exit_on_error
 
 if TYPE_CHECKING:
     from ..gold.prepare_corpus import Prepared
@@ -75,6 +75,7 @@ def prepare_cli(
     if len(paths) > 2 or (len(paths) == 1 and not train):
         msg.fail("Expected SOURCE and OUTPUT, or --train FILE and OUTPUT", exits=1)
     output = paths[-1]
+    check_output_folder(output)
     with exit_on_error():
         splits = find_splits(paths[0]) if len(paths) == 2 else {}
         given = {"train": train, "dev": dev, "test": test}

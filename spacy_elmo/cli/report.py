@@ -6,7 +6,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from . import app
-from .common_options import exit_on_error
+from .common_options import check_output_file, exit_on_error
 
 
 @app.command("report")
@@ -16,6 +16,7 @@ def report_cli(
         None,
         "--output",
         "-o",
+        callback=check_output_file,
         help="The HTML file to write; by default, DIR/report.html",
     ),
 ) -> None:

@@ -12,6 +12,7 @@ from thinc.api import Config, ConfigValidationError
 from ..fingerprints import fingerprint_path
 from ..layers.elmo_model import get_shim
 from ..pipeline.component import Elmo
+from ..regular_files import read_text
 from .source_fingerprints import fingerprint_sources
 from .variants import SETTINGS, copy_cnn_sizes
 
@@ -110,14 +111,17 @@ class ConfigPair:
 def load_config(path: Path) -> Config:
     """Load a spaCy config without resolving its variables."""
     try:
-        config = Config().from_disk(path, interpolate=False)
-    except (ValueError, OSError) as error:
+        config = Config().from_str(read_text(path), interpolate=False)
+    except Exception as error:  # the parsers' errors have no common base class
         raise ValueError(
             f"{path}: cannot be read as a config: {one_line(error)}"
         ) from None
     for section in ("nlp", "components", "corpora", "training"):
-        if section not in config:
-            raise ValueError(f"{path}: found no section [{section}]")
+        if not isinstance(config.get(section), dict):
+            raise ValueError(
+                f"{path}: found no section [{section}]; expected a training config of "
+                "spaCy"
+            )
     return config
 
 

@@ -6,10 +6,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-import srsly
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from ..files import write_atomically
+from ..regular_files import read_regular
 from ..results import ComparisonResult, RunResult, Speed, Speeds, write_result
 from .training_run import TrainingRun
 
@@ -63,7 +63,7 @@ class OutputFolder:
             in the file, and the table must be the same for new and loaded results.
         """
         write_result(self._result_path(run), result)
-        return RunResult.model_validate(srsly.read_json(self._result_path(run)))
+        return RunResult.model_validate_json(self._result_path(run).read_bytes())
 
     def load_speeds(self) -> dict[str, Speed]:
         """Load the known speeds, by the name of the run."""
@@ -107,6 +107,6 @@ class OutputFolder:
 
 def _load(path: Path, form: type[ModelT]) -> ModelT | None:
     try:
-        return form.model_validate(srsly.read_json(path))
-    except (OSError, ValueError, ValidationError):
+        return form.model_validate_json(read_regular(path))
+    except (OSError, ValueError):  # pydantic's errors are ValueErrors
         return None

@@ -37,7 +37,7 @@ def read_jsonl(path: Path, conversion: Conversion) -> Iterator[Doc]:
 def _parse_record(line: str) -> Record:
     try:
         record = srsly.json_loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ValueError("this is not JSON") from None
     if not isinstance(record, dict) or not isinstance(record.get("text"), str):
         raise ValueError('found no text; expected {"text": ...}')

@@ -3,6 +3,10 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from ..regular_files import open_regular
+
+MAX_LINE = 2**24  # bytes: far more than any sentence or text has
+
 
 class DataError(ValueError):
     """An error for data that cannot be used. Its message is one sentence that names
@@ -18,8 +22,12 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     YIELDS (tuple[int, str]): The number of each line, from 1, and its text without the
         line break.
     """
-    with path.open("rb") as file:
-        for number, data in enumerate(file, start=1):
+    with open_regular(path) as file:
+        lines = iter(lambda: file.readline(MAX_LINE + 1), b"")
+        for number, data in enumerate(lines, start=1):
+            if len(data) > MAX_LINE:
+                problem = f"found a line of more than {MAX_LINE:,} bytes"
+                raise DataError(path, number, f"{problem}; expected shorter ones")
             try:
                 line = data.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError:

@@ -8,6 +8,7 @@ from pydantic.fields import FieldInfo
 from thinc.api import Config
 
 from ..bilm.config import BiLMConfig
+from ..regular_files import read_text
 
 Texts = str | list[str] | None
 # Overriding one of these with null keeps the value of the file. So a spaCy project can
@@ -178,7 +179,10 @@ class TrainingConfig(Section):
     training."""
 
     seed: int = Field(
-        default=0, ge=0, description="For the weights, dropout and order of text"
+        default=0,
+        ge=0,
+        lt=2**32,
+        description="For the weights, dropout and order of text.",
     )
     max_steps: int = Field(
         default=0, ge=0, description="Limit: updates of the weights; 0 for no limit."
@@ -309,13 +313,18 @@ def load_config(path: Path, overrides: dict[str, Any]) -> PretrainConfig:
         sentence which one and what was expected.
     """
     try:
-        data = Config().from_disk(path, interpolate=False)
+        data = Config().from_str(read_text(path), interpolate=False)
         for name, value in overrides.items():
             if value is not None or name not in NULLABLE:
                 _set(data, name, value)
         data = data.interpolate()
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{path}: cannot be read as a config: {error}") from None
+    except Exception as error:  # the parsers' errors have no common base class
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ValueError(f"{path}: cannot be read as a config: {reason}") from None
+    if "nlp" in data:
+        raise ValueError(
+            f"{path}: found a training config of spaCy; expected one for pretraining"
+        )
     try:
         return PretrainConfig.model_validate(dict(data))
     except ValidationError as error:

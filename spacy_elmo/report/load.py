@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from ..regular_files import open_regular, read_regular
 from ..results import (
     KINDS,
     LOG_NAME,
@@ -36,6 +37,8 @@ MARKERS = {
     "corpus.json": "a corpus",
     "index.json": "an index",
 }
+
+MAX_LINE = 2**24  # bytes of a row of a log
 
 DataT = TypeVar("DataT")
 
@@ -158,7 +161,7 @@ class _Loader:
                 log = _load_log(path)
                 self.results.logs.append(ResultFile(file, name, log))
             elif path.suffix == ".json":
-                data = _parse(path.read_bytes())
+                data = _parse(read_regular(path))
                 if not _belongs_to_comparison(path, data):
                     kind = _find_kind(data)
                     name = str(data.get("title") or file.removesuffix(path.suffix))
@@ -227,16 +230,17 @@ def _load_log(path: Path) -> PretrainingLog:
     """Load the log of a pretraining. Lines that are not complete rows are ignored,
     because a training that was killed may leave half a line."""
     log = PretrainingLog(steps=[], evaluations=[])
-    for line in path.read_bytes().split(b"\n"):
-        try:
-            row = _parse(line)
-        except ForeignFile:
-            continue
-        kind = row.get("type") if isinstance(row, dict) else None
-        if kind == "step":
-            log.steps.append(StepRow(**row))
-        elif kind == "evaluation":
-            log.evaluations.append(EvaluationRow(**row))
+    with open_regular(path) as file:
+        while line := file.readline(MAX_LINE):
+            try:
+                row = _parse(line)
+            except ForeignFile:
+                continue
+            kind = row.get("type") if isinstance(row, dict) else None
+            if kind == "step":
+                log.steps.append(StepRow(**row))
+            elif kind == "evaluation":
+                log.evaluations.append(EvaluationRow(**row))
     if not log.steps and not log.evaluations:
         raise ValueError("found no rows of a pretraining")
     return log

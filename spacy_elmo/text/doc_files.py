@@ -1,12 +1,33 @@
 """Load and save `.spacy` files: docs as spaCy stores them."""
 
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
+from spacy.attrs import (
+    DEP,
+    ENT_ID,
+    ENT_KB_ID,
+    ENT_TYPE,
+    LEMMA,
+    MORPH,
+    NORM,
+    ORTH,
+    POS,
+    TAG,
+)
+from spacy.parts_of_speech import NAMES
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 from .text_files import open_file
+
+# The docs of an honest file are about 5 times as large as the file. Identical docs
+# compress better, so small files may be anything.
+MAX_RATIO, SMALL = 100, 2**26
+BLOCK = 2**20
+STRINGS = [TAG, DEP, LEMMA, NORM, MORPH, ENT_TYPE, ENT_ID, ENT_KB_ID]
 
 
 def load_docs(path: Path, vocab: Vocab) -> list[Doc]:
@@ -17,13 +38,44 @@ def load_docs(path: Path, vocab: Vocab) -> list[Doc]:
     RETURNS (list[Doc]): The docs, in the order in which they were saved.
     """
     try:
+        limit = max(SMALL, MAX_RATIO * path.stat().st_size)
         with open_file(path) as file:
-            return list(DocBin().from_bytes(file.read()).get_docs(vocab))
+            data = file.read(limit)
+        _check_size(data, limit)
+        docs = list(DocBin().from_bytes(data).get_docs(vocab))
+        for doc in docs:
+            _check_doc(doc)
+        return docs
     except Exception as error:  # zlib, msgpack and numpy raise many kinds of errors
         reason = str(error).strip().split("\n")[0] or type(error).__name__
         raise ValueError(
             f"{path}: cannot be read as a .spacy file ({reason})"
         ) from None
+
+
+def _check_size(data: bytes, limit: int) -> None:
+    """Raise ValueError if data would be longer than `limit` without its compression.
+    Memory is taken only for a part of it."""
+    decoder = zlib.decompressobj()
+    size = 0
+    while data and not decoder.eof:
+        size += len(decoder.decompress(data, BLOCK))
+        data = decoder.unconsumed_tail
+        if size > limit:
+            raise ValueError(f"found more than {limit:,} bytes of docs in a small file")
+
+
+def _check_doc(doc: Doc) -> None:
+    """Raise an error if a doc has an attribute whose string the file lacks, or which is
+    none of spaCy's parts of speech. Using it would fail later."""
+    array = doc.to_array([ORTH, *STRINGS, POS])
+    for number in np.unique(array[:, :-1]):
+        doc.vocab.strings[int(number)]
+    for number in np.unique(array[:, -1]):
+        NAMES[int(number)]
+    for group in doc.spans.values():
+        for span in group:
+            doc.vocab.strings[span.label], doc.vocab.strings[span.kb_id]
 
 
 def save_docs(docs: Iterable[Doc], path: Path) -> None:

@@ -117,6 +117,8 @@ def _read_lines(
     pending = b""
     check.begin_file()
     for block in _read_blocks(path, problems, check.encoding):
+        if block:  # the end of the file is checked when its last line was counted
+            check.check_file(path)
         *lines, pending = (pending + block).split(b"\n")
         for line in lines:
             yield _decode(line, problems, check), False
@@ -125,7 +127,6 @@ def _read_lines(
             end = pending.rfind(b" ") + 1 or _last_character(pending)
             yield _decode(pending[:end], problems, check), True
             pending = pending[end:]
-        check.check_file(path)
     if pending:
         yield _decode(pending, problems, check), False
 

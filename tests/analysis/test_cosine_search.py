@@ -51,4 +51,20 @@ def test_approximate_search_finds_most_and_is_kept(tmp_path):
             )
         stamps.append((tmp_path / "a.usearch").stat().st_mtime_ns)
     assert stamps[0] == stamps[1]
-    assert [p.name for p in tmp_path.iterdir()] == ["a.usearch"]
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["a.usearch", "a.usearch.checksum"]
+
+
+@pytest.mark.parametrize("name", ["a.usearch", "a.usearch.checksum"])
+def test_damaged_graph_is_built_again(tmp_path, name):
+    pytest.importorskip("usearch")
+    vectors = np.eye(16, dtype="f2")
+    query = vectors[:1].astype(np.float32)
+    for _ in range(2):
+        [(rows, _)] = ApproximateSearch(tmp_path / "a.usearch", vectors).find_nearest(
+            query, 3
+        )
+        assert rows[0] == 0
+        data = bytearray((tmp_path / name).read_bytes())
+        data[len(data) // 2] ^= 1
+        (tmp_path / name).write_bytes(data)

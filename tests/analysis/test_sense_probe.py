@@ -284,3 +284,24 @@ def test_bad_files_are_refused(source, tmp_path):
         "</corpus>"
     )
     assert "without id, lemma, pos" in refusal(source, bad, "--key-train", key)
+
+
+LAUGHS = "".join(
+    f'<!ENTITY l{n} "{f"&l{n - 1};" * 10 if n else "ha"}">' for n in range(10)
+)
+
+
+@pytest.mark.parametrize(
+    "entity",
+    [LAUGHS, '<!ENTITY x SYSTEM "file:///etc/passwd">', '<!ENTITY x "y">'],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_entities_are_refused(tmp_path, entity, encoding):
+    path = tmp_path / "a.data.xml"
+    text = (
+        f'<?xml version="1.0" encoding="{encoding}"?><!DOCTYPE corpus [{entity}]>'
+        "<corpus><text><sentence><wf>&x;&l9;</wf></sentence></text></corpus>"
+    )
+    path.write_bytes(text.encode(encoding))
+    with pytest.raises(ValueError, match="found a definition of the entity"):
+        list(read_wsd(path))

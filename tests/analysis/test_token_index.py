@@ -1,5 +1,6 @@
 """Test what the index of a text contains, and when it is built again."""
 
+import json
 import shutil
 
 import numpy as np
@@ -8,6 +9,8 @@ from helpers.analysis import TOKENIZED, make_bilm, make_index, random_sentences,
 
 from spacy_elmo.analysis import token_index
 from spacy_elmo.analysis.token_index import build_index, index_key, open_index
+from spacy_elmo.files import one_writer
+from spacy_elmo.fingerprints import checksum_file, fingerprint_data
 from spacy_elmo.text.tokenizers import Tokenization
 
 NAMES = ["0", "1", "2", "mix"]
@@ -53,18 +56,96 @@ def test_index_is_used_again_only_if_nothing_changed(bilm, tmp_path):
     assert reopen(text=other) is None
 
 
-@pytest.mark.parametrize("name", ["layer-1.float16", "tokens.npy", "words.json"])
-@pytest.mark.parametrize("damage", ["gone", "cut"])
+FILES = [
+    "layer-1.float16",
+    "layer-mix.float16",
+    "tokens.npy",
+    "starts.npy",
+    "words.json",
+]
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("damage", ["gone", "cut", "flipped", "zeroed", "longer"])
 def test_damaged_index_is_not_used(bilm, tmp_path, name, damage):
     make_index(bilm, tmp_path, random_sentences(5))
     key = index_key(bilm, str(tmp_path / "text.txt"), TOKENIZED)
     assert open_index(tmp_path / "index", key) is not None
     broken = tmp_path / "index" / name
-    data = broken.read_bytes()
+    data = bytearray(broken.read_bytes())
     broken.unlink()
+    middle = len(data) // 2
     if damage == "cut":
-        broken.write_bytes(data[: len(data) // 2])
-    assert open_index(tmp_path / "index", key) is None
+        del data[middle:]
+    elif damage == "flipped":
+        data[-3] ^= 1
+    elif damage == "zeroed":
+        data[middle:] = bytes(len(data) - middle)
+    elif damage == "longer":
+        data += b" "
+    if damage != "gone":
+        broken.write_bytes(data)
+    said = []
+    assert open_index(tmp_path / "index", key, said.append) is None
+    [sentence] = said
+    assert str(tmp_path / "index") in sentence and "built again" in sentence
+
+
+WRONG = {
+    "tokens.npy": [
+        np.zeros(0, np.int32),
+        np.zeros((3, 3), np.int32),
+        np.full(20, 10**6),
+        np.full(20, -1),
+        np.zeros(20),
+        np.array(["x"] * 20),
+    ],
+    "starts.npy": [np.zeros(0, np.int64), np.array([0, 10**9]), np.array([5, 3, 0])],
+    "words.json": [[], {}, 3, None, [1, 2], ["x"] * 1000, [["x"]]],
+    "index.json": [
+        {"width": 0},
+        {"width": -1},
+        {"width": 10**30},
+        {"width": "8"},
+        {"layers": ["0", "/etc/passwd"]},
+        {"layers": 3},
+        {"checksums": 3},
+        {"checksums": {}},
+        {"checksums": {"../x": "y"}},
+    ],
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_index_with_wrong_contents_and_right_checksums_is_not_used(
+    bilm, tmp_path, name
+):
+    folder = tmp_path / "index"
+    for wrong in WRONG[name]:
+        shutil.rmtree(folder, ignore_errors=True)
+        make_index(bilm, tmp_path, random_sentences(5))
+        key = index_key(bilm, str(tmp_path / "text.txt"), TOKENIZED)
+        meta = json.loads((folder / "index.json").read_text())
+        if name == "index.json":
+            meta.update(wrong)
+        else:
+            if name == "words.json":
+                (folder / name).write_text(json.dumps(wrong))
+            else:
+                np.save(folder / name, wrong)
+            meta["checksums"][name] = checksum_file(folder / name)
+        del meta["checksum"]
+        meta["checksum"] = fingerprint_data(meta)
+        (folder / "index.json").write_text(json.dumps(meta))
+        assert open_index(folder, key) is None, wrong
+
+
+def test_one_index_is_built_at_a_time(bilm, tmp_path):
+    make_index(bilm, tmp_path, random_sentences(5))
+    with one_writer(tmp_path / "index"):
+        with pytest.raises(OSError, match="is writing it; wait for it to end"):
+            make_index(bilm, tmp_path, random_sentences(5))
+    make_index(bilm, tmp_path, random_sentences(5))
 
 
 def test_interrupted_build_leaves_what_was_there(bilm, tmp_path, monkeypatch):
@@ -93,14 +174,15 @@ def test_killed_build_is_not_taken_for_an_index(bilm, tmp_path):
     index = make_index(bilm, tmp_path, sentences)
     key = index_key(bilm, str(tmp_path / "text.txt"), TOKENIZED)
     # Leave the folder as a process would that was killed while it wrote the index.
-    (tmp_path / "index").rename(tmp_path / "index.part")
-    (tmp_path / "index.part" / "index.json").unlink()
-    (tmp_path / "index.part" / "leftover").write_text("")
+    part = tmp_path / "index.0123456789abcdef.part"
+    (tmp_path / "index").rename(part)
+    (part / "index.json").unlink()
+    (part / "leftover").write_text("")
     assert open_index(tmp_path / "index", key) is None
     index = make_index(bilm, tmp_path, sentences)
     assert index.get_sentence(4) == sentences[4]
     assert not (tmp_path / "index" / "leftover").exists()
-    assert not (tmp_path / "index.part").exists()
+    assert not part.exists()
 
 
 def test_folders_that_are_no_index_are_not_overwritten(bilm, tmp_path):

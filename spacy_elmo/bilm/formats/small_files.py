@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from ...files import write_atomically
+from ...regular_files import read_regular
 from ..errors import SourceError
 from ..lexicon import SPECIAL_WORDS
 
 
 def read_json(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(read_regular(path).decode("utf-8"))
     except FileNotFoundError:
         raise SourceError(f"{path}: no such file; expected a JSON file") from None
     except (ValueError, OSError, RecursionError) as error:
@@ -32,7 +33,7 @@ def read_vocab(path: Path, n_words: int | None = None) -> list[str]:
     RETURNS (list[str]): The words, in order.
     """
     try:
-        text = path.read_bytes().decode("utf-8")
+        text = read_regular(path).decode("utf-8")
     except (ValueError, OSError) as error:
         raise SourceError(f"{path}: cannot be read as UTF-8 text ({error})") from None
     words = [line.rstrip("\r") for line in text.split("\n")]
