@@ -40,13 +40,7 @@ CNN = {
     },
 }
 WITHOUT = {"@architectures": "spacy.Tok2Vec.v2", **CNN}
-WITH = {
-    "@architectures": "spacy-elmo.Tok2VecWithElmo.v1",
-    **CNN,
-    "where": "input",
-    "elmo": {"@architectures": "spacy-elmo.ElmoListener.v1"},
-    "mix": {"@architectures": "spacy-elmo.ElmoMix.v1", "l2": 0.001},
-}
+WITH = {"@architectures": "spacy-elmo.Tok2VecWithElmo.v1", **CNN}
 
 
 def main() -> None:

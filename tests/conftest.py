@@ -168,7 +168,8 @@ def tiny_folder(tiny, tmp_path) -> str:
 @pytest.fixture
 def make_nlp(tiny_folder):
     """Return a function that makes a pipeline with `elmo` and the biLM of `tiny`. Its
-    arguments are the names of components before `elmo`, and settings of `elmo`.
+    arguments are the names of components before `elmo`, and settings of `elmo`. By
+    default, a doc is cut at the sentence boundaries that components before `elmo` set.
 
     The language is "xx" here and in most tests, because the tokenizer of English has
     many exceptions, and a pipeline is made four times faster without them."""
@@ -177,7 +178,8 @@ def make_nlp(tiny_folder):
         nlp = spacy.blank("xx")
         for name in before:
             nlp.add_pipe(name)
-        nlp.add_pipe("elmo", config={"bilm": tiny_folder, **settings})
+        given = {"bilm": tiny_folder, "segments": "auto", **settings}
+        nlp.add_pipe("elmo", config=given)
         return nlp
 
     return make

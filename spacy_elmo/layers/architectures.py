@@ -25,7 +25,7 @@ def build_elmo_model_v1() -> Callable[..., ElmoModelT]:
 def build_elmo_layers_v1(
     bilm: str | None = None,
     frozen: bool = True,
-    segments: Literal["auto", "sentences", "punctuation", "windows"] = "auto",
+    segments: Literal["auto", "sentences", "punctuation", "windows"] = "punctuation",
     window: int = 256,
     overlap: int = 64,
     stateful: bool = False,
@@ -47,9 +47,9 @@ def build_elmo_listener_v1(upstream: str = "*") -> ElmoModelT:
 
 
 def build_elmo_mix_v1(
-    layer_norm: bool = False,
+    layer_norm: bool = True,
     dropout: float | None = None,
-    l2: float = 0.0,
+    l2: float = 0.001,
     fixed: list[float] | None = None,
     init_weights: list[float] | None = None,
     init_gamma: float = 1.0,
@@ -67,11 +67,11 @@ def build_elmo_mix_v1(
 
 
 def build_tok2vec_with_elmo_v1(
-    embed: Model[list[Doc], list[Floats2d]],
-    encode: Model[list[Floats2d], list[Floats2d]],
-    elmo: Model,
-    mix: Model,
-    where: Literal["input", "output", "both"] = "input",
+    embed: Model[list[Doc], list[Floats2d]] | None = None,
+    encode: Model[list[Floats2d], list[Floats2d]] | None = None,
+    elmo: Model | None = None,
+    mix: Model | None = None,
+    where: Literal["input", "output", "both"] = "both",
     output_mix: Model | None = None,
 ) -> Tok2VecModelT:
     """Build a tok2vec that concatenates spaCy's vector of each token with its ELMo
@@ -79,10 +79,13 @@ def build_tok2vec_with_elmo_v1(
     return Tok2VecWithElmo(embed, encode, elmo, mix, where, output_mix)
 
 
-def build_elmo_tok2vec_v1(elmo: Model, mix: Model) -> Tok2VecModelT:
+def build_elmo_tok2vec_v1(
+    elmo: Model | None = None, mix: Model | None = None
+) -> Tok2VecModelT:
     """Build a tok2vec whose output is the ELMo vector of each token, ELMo_k.
 
-    elmo (Model): An ElmoListener or ElmoLayers.
-    mix (Model): An ElmoMix.
+    elmo (Model | None): An ElmoListener or ElmoLayers; by default a listener to any
+        `elmo` component.
+    mix (Model | None): An ElmoMix; by default one with its defaults.
     """
-    return chain(elmo, mix)
+    return chain(elmo or ElmoListener("*"), mix or ElmoMix())

@@ -32,9 +32,9 @@ class MixConfig:
 
 def ElmoMix(
     *,
-    layer_norm: bool = False,
+    layer_norm: bool = True,
     dropout: float | None = None,
-    l2: float = 0.0,
+    l2: float = 0.001,
     fixed: list[float] | None = None,
     init_weights: list[float] | None = None,
     init_gamma: float = 1.0,

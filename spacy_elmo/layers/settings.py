@@ -10,10 +10,10 @@ SEGMENTS = ("auto", "sentences", "punctuation", "windows")
 class EncodingSettings:
     """How docs are cut into segments, and how many tokens are encoded at a time.
 
-    segments (str): What the biLM treats as one sentence. "auto": the sentences of a doc
-        if its sentence boundaries are set, otherwise windows. "sentences": the same,
-        but a doc without boundaries raises an error. "punctuation": segments end after
-        sentence-final punctuation, as in pretraining, and boundaries are ignored.
+    segments (str): What the biLM treats as one sentence. "punctuation": segments end
+        after sentence-final punctuation, as in pretraining, and boundaries are ignored.
+        "auto": the sentences of a doc if its sentence boundaries are set, otherwise
+        windows. "sentences": the same, but a doc without boundaries raises an error.
         "windows": windows, whatever the boundaries and the punctuation.
     window (int): The maximum number of tokens in a segment. Longer sentences are cut
         into windows.
@@ -23,7 +23,7 @@ class EncodingSettings:
     max_batch_tokens (int): The maximum number of tokens in a batch.
     """
 
-    segments: str = "auto"
+    segments: str = "punctuation"
     window: int = 256
     overlap: int = 64
     stateful: bool = False

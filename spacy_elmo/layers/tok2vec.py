@@ -6,31 +6,37 @@ For token k, it concatenates spaCy's vector and the ELMo vector: [x_k ; ELMo_k].
 from collections.abc import Callable
 from typing import Any
 
+from spacy.ml.models.tok2vec import MaxoutWindowEncoder, MultiHashEmbed
 from spacy.tokens import Doc
 from thinc.api import Maxout, Model, Ops, with_array
 from thinc.types import Floats2d
 
-from .mix import set_dims
+from .listener import ElmoListener
+from .mix import ElmoMix, set_dims
 from .types import ElmoModelT, MixModelT, Tok2VecModelT
 
+WIDTH = 96
 PLACES = ("input", "output", "both")
 
 
 def Tok2VecWithElmo(
-    embed: Tok2VecModelT,
-    encode: Model[list[Floats2d], list[Floats2d]],
-    elmo: ElmoModelT,
-    mix: MixModelT,
-    where: str = "input",
+    embed: Tok2VecModelT | None = None,
+    encode: Model[list[Floats2d], list[Floats2d]] | None = None,
+    elmo: ElmoModelT | None = None,
+    mix: MixModelT | None = None,
+    where: str = "both",
     output_mix: MixModelT | None = None,
 ) -> Tok2VecModelT:
     """Build a tok2vec that combines spaCy's embed and encode layers with ELMo.
 
-    embed (Model[list[Doc], list[Floats2d]]): Computes spaCy's vector x_k of each token.
-    encode (Model[list[Floats2d], list[Floats2d]]): Adds context: any layer that
-        spacy.Tok2Vec.v2 takes as `encode`.
-    elmo (Model[list[Doc], Layers]): An ElmoListener or ElmoLayers.
-    mix (Model[Layers, list[Floats2d]]): An ElmoMix.
+    embed (Model[list[Doc], list[Floats2d]] | None): Computes spaCy's vector x_k of each
+        token; by default the embeddings of spaCy's own configs.
+    encode (Model[list[Floats2d], list[Floats2d]] | None): Adds context: any layer that
+        spacy.Tok2Vec.v2 takes as `encode`; by default the CNN of spaCy's own configs.
+    elmo (Model[list[Doc], Layers] | None): An ElmoListener or ElmoLayers; by default a
+        listener to any `elmo` component.
+    mix (Model[Layers, list[Floats2d]] | None): An ElmoMix; by default one with its
+        defaults.
     where (str): "input": the input of encode is [x_k ; ELMo_k], reduced to the width of
         encode by a maxout layer. "output": the result is [encode(x)_k ; ELMo_k].
         "both": both, with a separate mix for each.
@@ -43,6 +49,8 @@ def Tok2VecWithElmo(
         raise ValueError(
             f"where is {where!r} and output_mix is given; expected 'mix' alone"
         )
+    embed, encode = embed or _make_embed(), encode or _make_encode()
+    elmo, mix = elmo or ElmoListener("*"), mix or ElmoMix()
     at_input = mix if where != "output" else None
     at_output = mix if where == "output" else None
     if where == "both":
@@ -67,6 +75,23 @@ def Tok2VecWithElmo(
     for name, layer in refs:
         model.set_ref(name, layer)
     return model
+
+
+# A saved config has null for a layer that was left out. So these sizes belong to the
+# name spacy-elmo.Tok2VecWithElmo.v1 and must not change.
+
+
+def _make_embed() -> Tok2VecModelT:
+    return MultiHashEmbed(
+        width=WIDTH,
+        attrs=["NORM", "PREFIX", "SUFFIX", "SHAPE"],
+        rows=[5000, 1000, 2500, 2500],
+        include_static_vectors=False,
+    )
+
+
+def _make_encode() -> Model[list[Floats2d], list[Floats2d]]:
+    return MaxoutWindowEncoder(width=WIDTH, window_size=1, maxout_pieces=3, depth=4)
 
 
 def _take_lists(encode: Model) -> Model[list[Floats2d], list[Floats2d]]:

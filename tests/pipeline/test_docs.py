@@ -241,8 +241,7 @@ def make_tagging(make_nlp):
             nlp.add_pipe(name)
         tok2vec = {
             "@architectures": "spacy-elmo.ElmoTok2Vec.v1",
-            "elmo": {"@architectures": "spacy-elmo.ElmoListener.v1"},
-            "mix": {"@architectures": "spacy-elmo.ElmoMix.v1"},
+            "mix": {"@architectures": "spacy-elmo.ElmoMix.v1", "layer_norm": False},
         }
         model = {"@architectures": "spacy.Tagger.v2", "tok2vec": tok2vec}
         tagger = nlp.add_pipe("tagger", config={"model": model})

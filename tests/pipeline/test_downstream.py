@@ -276,7 +276,7 @@ def test_remembered_layers_are_bounded(bilm, monkeypatch):
 
 def test_copies_segment_docs_as_the_original_does(bilm):
     nlp = spacy.blank("xx")
-    elmo = nlp.add_pipe("elmo", config={"bilm": bilm})
+    elmo = nlp.add_pipe("elmo", config={"bilm": bilm, "segments": "auto"})
     nlp.add_pipe("sentencizer")
     doc = nlp("birds sang . anna cheered .")
     other = Doc(nlp.vocab, words=[t.text for t in doc])
@@ -289,7 +289,7 @@ def test_copies_segment_docs_as_the_original_does(bilm):
 
 def test_a_sourced_component_warns_if_it_may_see_other_boundaries_later(bilm):
     first = spacy.blank("xx")
-    first.add_pipe("elmo", config={"bilm": bilm})
+    first.add_pipe("elmo", config={"bilm": bilm, "segments": "auto"})
     nlp = spacy.blank("xx")
     nlp.add_pipe("elmo", source=first)
     nlp.add_pipe("tagger", config=task_config("tagger", with_elmo()))

@@ -350,7 +350,8 @@ def test_other_segments_get_other_entries(bilm, encoded, tmp_path):
         vectors = []
         for cache in ({"cache_layers": "none"}, {"cache_folder": str(tmp_path)}):
             nlp = spacy.blank("xx")
-            nlp.add_pipe("elmo", config={"bilm": bilm, **config, **cache})
+            given = {"bilm": bilm, "segments": "auto", **config, **cache}
+            nlp.add_pipe("elmo", config=given)
             nlp.add_pipe("tagger", config={"model": {"tok2vec": elmo_alone()}})
             nlp.initialize(lambda nlp=nlp: make_examples(nlp))
             doc = Doc(nlp.vocab, words=words)

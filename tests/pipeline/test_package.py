@@ -36,6 +36,7 @@ TOK2VECS = {
     "output": tok2vec_with_elmo("output"),
     "both": tok2vec_with_elmo("both"),
     "alone": elmo_tok2vec(),
+    "defaults": {"@architectures": "spacy-elmo.Tok2VecWithElmo.v1"},
 }
 
 

@@ -219,7 +219,7 @@ l2 = 0.001
     assert tok2vec["elmo"]["upstream"] == "*"
     assert tok2vec["mix"] == {
         "@architectures": "spacy-elmo.ElmoMix.v1",
-        "layer_norm": False,
+        "layer_norm": True,
         "dropout": None,
         "l2": 0.001,
         "fixed": None,

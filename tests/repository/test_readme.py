@@ -68,12 +68,9 @@ WRITTEN = {
 PRINTED = {"python -m spacy evaluate": "TAG", "python -m spacy elmo info": "gamma"}
 # The pages show only the sections about ELMo. A pipeline also needs these.
 REST_OF_CONFIG = """
-[paths]
-bilm = "training/en/bilm/model-best"
-
 [nlp]
 lang = "en"
-pipeline = ["elmo", "tagger"]
+pipeline = ["elmo", "tagger", "ner"]
 
 [components]
 
@@ -82,6 +79,13 @@ factory = "tagger"
 
 [components.tagger.model]
 @architectures = "spacy.Tagger.v2"
+
+[components.ner]
+factory = "ner"
+
+[components.ner.model]
+@architectures = "spacy.TransitionBasedParser.v2"
+state_type = "ner"
 
 """
 
@@ -208,12 +212,15 @@ def test_every_table_entry_belongs_to_a_command_of_a_page(begin):
 @pytest.mark.slow
 @each_block("ini")
 def test_config(block, folder, monkeypatch):
+    """Build a pipeline from a block together with the blocks before it on its page."""
     monkeypatch.chdir(folder)
-    config = Config().from_str(REST_OF_CONFIG + block.code)
+    blocks = [b for b in read_blocks(block.page, "ini") if b.line <= block.line]
+    config = Config().from_str(REST_OF_CONFIG + "\n".join(b.code for b in blocks))
     nlp = load_model_from_config(config, auto_fill=True)
     nlp.initialize(lambda: make_examples(nlp))
     assert all(token.tag_ for token in nlp("He threw a stick and a stone."))
-    assert len(mixes_of(nlp, "tagger")) == 1
+    for name in ("tagger", "ner"):
+        assert len(mixes_of(nlp, name)) == 2  # at input and output
 
 
 def test_blocks_in_all_languages_are_found():
