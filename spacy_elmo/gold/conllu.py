@@ -44,8 +44,9 @@ def _split_columns(path: Path, number: int, line: str) -> list[str]:
             "separated by tabs"
         )
         raise DataError(path, number, problem)
-    if not re.fullmatch(r"\d+([-.]\d+)?", columns[ID]):
-        raise DataError(path, number, f"found ID '{columns[ID]}'; expected a number")
+    if not re.fullmatch(r"\d{1,9}([-.]\d{1,9})?", columns[ID]):
+        problem = f"found ID '{columns[ID][:99]}'; expected a number"
+        raise DataError(path, number, problem)
     return columns
 
 
@@ -137,10 +138,10 @@ def _check_tree(path: Path, start: int, words: list[Row]) -> None:
     for i, (number, columns) in enumerate(words, start=1):
         if int(columns[ID]) != i:
             raise DataError(path, number, f"found ID {columns[ID]}; expected {i}")
-        if not columns[HEAD].isdecimal() or int(columns[HEAD]) > len(words):
-            problem = (
-                f"found HEAD '{columns[HEAD]}'; expected a number up to {len(words)}"
-            )
+        head = columns[HEAD]
+        # Python converts no endless numbers.
+        if not head.isdecimal() or len(head) > 9 or int(head) > len(words):
+            problem = f"found HEAD '{head[:99]}'; expected a number up to {len(words)}"
             raise DataError(path, number, problem)
     heads = [int(columns[HEAD]) for _, columns in words]
     if heads.count(0) != 1:
