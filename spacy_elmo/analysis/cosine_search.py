@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from ..files import write_atomically
 from ..fingerprints import checksum_file, has_checksum
@@ -22,17 +21,19 @@ def find_nearest(vectors: np.ndarray, queries: np.ndarray, k: int) -> list[Neare
     vectors (np.ndarray): Rows of unit length, (n, width); may be memory-mapped.
     queries (np.ndarray): Vectors of any length, (n_queries, width).
     """
-    targets = torch.from_numpy(to_unit_length(queries).astype(np.float32))
-    rows = torch.zeros(len(queries), 0, dtype=torch.int64)
-    scores = torch.zeros(len(queries), 0)
+    targets = to_unit_length(queries).astype(np.float32)
+    rows = np.zeros((len(queries), 0), dtype=np.int64)
+    scores = np.zeros((len(queries), 0), dtype=np.float32)
     for start in range(0, len(vectors), CHUNK_ROWS):
-        chunk = torch.from_numpy(vectors[start : start + CHUNK_ROWS]).float()
-        numbers = torch.arange(start, start + len(chunk)).expand(len(queries), -1)
-        rows = torch.cat([rows, numbers], 1)
-        scores = torch.cat([scores, targets @ chunk.T], 1)
-        scores, kept = scores.topk(min(k, scores.shape[1]))
-        rows = rows.gather(1, kept)
-    return [rank_rows(vectors, q, found) for q, found in zip(queries, rows.numpy())]
+        chunk = vectors[start : start + CHUNK_ROWS].astype(np.float32)
+        numbers = np.arange(start, start + len(chunk))
+        rows = np.concatenate([rows, np.tile(numbers, (len(queries), 1))], 1)
+        scores = np.concatenate([scores, targets @ chunk.T], 1)
+        if k < scores.shape[1]:
+            kept = np.argpartition(-scores, k - 1 if k else 0, axis=1)[:, :k]
+            rows = np.take_along_axis(rows, kept, 1)
+            scores = np.take_along_axis(scores, kept, 1)
+    return [rank_rows(vectors, q, found) for q, found in zip(queries, rows)]
 
 
 def rank_rows(vectors: np.ndarray, query: np.ndarray, rows: np.ndarray) -> Nearest:

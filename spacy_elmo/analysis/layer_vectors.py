@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..bilm import BiLM
+from ..bilm import BiLMBase
 
 BATCH_TOKENS = 2**14  # small, but enough sentences to group by similar length
 ROUNDING = 1e-6  # cosines that differ by less count as equal
@@ -19,7 +19,7 @@ def no_progress(n_tokens: int) -> None:
 
 
 def embed_stream(
-    bilm: BiLM,
+    bilm: BiLMBase,
     items: Iterable[ItemT],
     get_words: Callable[[ItemT], list[str]],
     progress: Progress = no_progress,
@@ -57,7 +57,7 @@ def add_mix(layers: np.ndarray) -> np.ndarray:
     return np.concatenate([layers, layers.mean(0, keepdims=True)])
 
 
-def layer_names(bilm: BiLM) -> list[str]:
+def layer_names(bilm: BiLMBase) -> list[str]:
     """Return the names of the layers that `add_mix` returns: "0", "1", ..., "mix"."""
     return [*map(str, range(bilm.config.lstm.n_layers + 1)), "mix"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from spacy.vocab import Vocab
 
-from ..bilm import BiLM
+from ..bilm import BiLMBase
 from .cosine_search import ApproximateSearch, Nearest, find_nearest
 from .layer_vectors import add_mix, to_unit_length
 from .neighbor_queries import Query
@@ -40,7 +40,7 @@ def choose_layers(names: Sequence[str], chosen: str | None) -> list[str]:
 
 
 def find_neighbors(
-    bilm: BiLM,
+    bilm: BiLMBase,
     index: TokenIndex,
     queries: Sequence[Query],
     *,

@@ -10,7 +10,7 @@ import srsly
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..bilm import BiLM
+from ..bilm import BiLMBase
 from ..regular_files import read_regular
 from .layer_vectors import (
     ROUNDING,
@@ -73,7 +73,7 @@ def _make_occurrence(record: Any, where: str) -> Occurrence:
 
 
 def occurrence_vectors(
-    bilm: BiLM, nlp: Language, occurrences: Iterable[Occurrence]
+    bilm: BiLMBase, nlp: Language, occurrences: Iterable[Occurrence]
 ) -> np.ndarray:
     """Compute all vectors of each occurrence, in the order of `vector_names`.
 
@@ -101,7 +101,7 @@ def occurrence_vectors(
     )
 
 
-def vector_names(bilm: BiLM) -> list[str]:
+def vector_names(bilm: BiLMBase) -> list[str]:
     numbers = range(1, bilm.config.lstm.n_layers + 1)
     around = [f"{kind} {j}" for kind in ("context", "sentence") for j in numbers]
     return [*layer_names(bilm), *around]
@@ -194,7 +194,7 @@ def project_to_plane(vectors: np.ndarray) -> np.ndarray:
 
 
 def map_senses(
-    bilm: BiLM, nlp: Language, occurrences: list[Occurrence]
+    bilm: BiLMBase, nlp: Language, occurrences: list[Occurrence]
 ) -> dict[str, Any]:
     """Measure and map the occurrences of each word by each kind of vector.
 

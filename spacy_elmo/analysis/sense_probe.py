@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from spacy.vocab import Vocab
 
-from ..bilm import BiLM
+from ..bilm import BiLMBase
 from .layer_vectors import (
     ROUNDING,
     Progress,
@@ -112,7 +112,7 @@ def predict(
 
 
 def probe_senses(
-    bilm: BiLM,
+    bilm: BiLMBase,
     train: Iterable[SenseSentence],
     dev: Iterable[SenseSentence],
     train_keys: Keys,
@@ -161,7 +161,7 @@ def probe_senses(
     }
 
 
-def _make_rows(bilm: BiLM, has_static: bool) -> list[dict[str, Any]]:
+def _make_rows(bilm: BiLMBase, has_static: bool) -> list[dict[str, Any]]:
     """Return the rows of the results, still without accuracies, in the order in which
     `probe_senses` makes its guesses."""
     rows: list[dict[str, Any]] = [{"name": "most frequent sense", "layer": None}]
@@ -182,7 +182,7 @@ def _static_vector(static: Vocab, words: list[str]) -> np.ndarray:
 
 
 def _embed_instances(
-    bilm: BiLM, sentences: Iterable[SenseSentence], keys: Keys, progress: Progress
+    bilm: BiLMBase, sentences: Iterable[SenseSentence], keys: Keys, progress: Progress
 ) -> Iterable[tuple[Instance, np.ndarray, list[str]]]:
     """Embed all sentences in which at least one instance has a key.
 

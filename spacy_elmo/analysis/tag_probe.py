@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from spacy.vocab import Vocab
 
-from ..bilm import BiLM
+from ..bilm import BiLMBase
 from .layer_files import LayerWriter, read_layer
 from .layer_vectors import Progress, embed_stream, layer_names, no_progress
 from .linear_classifier import fit
@@ -26,7 +26,7 @@ class EmbeddedTokens:
 
     def __init__(
         self,
-        bilm: BiLM,
+        bilm: BiLMBase,
         sentences: Iterable[TaggedSentence],
         folder: Path,
         progress: Progress,
@@ -72,7 +72,7 @@ def get_static_vectors(vocab: Vocab, tokens: EmbeddedTokens) -> np.ndarray:
 
 
 def probe_tags(
-    bilm: BiLM,
+    bilm: BiLMBase,
     train: Iterable[TaggedSentence],
     dev: Iterable[TaggedSentence],
     *,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import spacy
 
-from ..bilm import BiLM
+from ..bilm import BiLMBase
 from ..bilm.fingerprint import fingerprint
 from ..files import one_writer, remove_parts, write_folder_atomically
 from ..fingerprints import (
@@ -84,7 +84,7 @@ class TokenIndex:
         return [self.words[word] for word in self.tokens[begin:end].tolist()]
 
 
-def index_key(bilm: BiLM, text: str, tokenization: Tokenization) -> dict[str, Any]:
+def index_key(bilm: BiLMBase, text: str, tokenization: Tokenization) -> dict[str, Any]:
     """Return everything that an index depends on. If the key that is stored with an
     index is different, the index is out of date."""
     return {
@@ -148,7 +148,7 @@ def _checksum_meta(meta: dict[str, Any]) -> str:
 
 
 def build_index(
-    bilm: BiLM,
+    bilm: BiLMBase,
     text: str,
     tokenization: Tokenization,
     folder: Path,
@@ -172,7 +172,7 @@ def build_index(
 
 
 def _write_index(
-    bilm: BiLM,
+    bilm: BiLMBase,
     text: str,
     tokenization: Tokenization,
     folder: Path,

@@ -4,6 +4,7 @@ it, when they are first used."""
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .bilm_base import BiLMBase
 from .config import (
     BiLMConfig,
     BytesConfig,
@@ -16,20 +17,23 @@ from .data import BiLMData
 from .errors import SourceError
 from .formats.sources import load_bilm, load_data
 from .lexicon import Lexicon
+from .numpy_model import NumpyBiLM
+from .state import State
 
 if TYPE_CHECKING:
     from .model import Batch, BiLM, Output
-    from .state import State
 
 __all__ = [
     "Batch",
     "BiLM",
+    "BiLMBase",
     "BiLMConfig",
     "BiLMData",
     "BytesConfig",
     "CharsConfig",
     "LSTMConfig",
     "Lexicon",
+    "NumpyBiLM",
     "Output",
     "SoftmaxConfig",
     "SourceError",
@@ -39,7 +43,7 @@ __all__ = [
     "load_data",
 ]
 
-NEED_TORCH = {"Batch": "model", "BiLM": "model", "Output": "model", "State": "state"}
+NEED_TORCH = {"Batch": "model", "BiLM": "model", "Output": "model"}
 
 
 def __getattr__(name: str) -> Any:

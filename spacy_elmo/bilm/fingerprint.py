@@ -2,15 +2,13 @@
 
 import json
 from hashlib import blake2b
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from .model import BiLM
+from .bilm_base import BiLMBase
 
 
-def fingerprint(bilm: "BiLM") -> str:
+def fingerprint(bilm: BiLMBase) -> str:
     """Compute the fingerprint of a model. Models with equal configs, lexicons and
     weights have equal fingerprints, on any device and in any process.
 

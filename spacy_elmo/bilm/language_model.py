@@ -1,23 +1,20 @@
 """Use a biLM as a language model: probabilities of words in their contexts."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from .engines.packing import plan
+from .array_types import as_index, concatenate, stack, to_numpy
+from .bilm_base import BiLMBase
 from .lexicon import SPECIAL_WORDS
 
-if TYPE_CHECKING:
-    from .model import BiLM
-
 BEGIN, END, UNKNOWN = SPECIAL_WORDS
+# Words whose probabilities are computed at a time.
 BATCH_TOKENS = 2048
 
 
-def get_head(bilm: "BiLM") -> tuple[Any, list[str]]:
+def get_head(bilm: BiLMBase) -> tuple[Any, list[str]]:
     """Return the softmax and its words. Raise ValueError if the model has none."""
     if bilm.softmax is None or bilm.vocab is None:
         raise ValueError(
@@ -27,11 +24,10 @@ def get_head(bilm: "BiLM") -> tuple[Any, list[str]]:
     return bilm.softmax, bilm.vocab
 
 
-@torch.no_grad()
 def predict_word(
-    bilm: "BiLM", sentence: Sequence[str], position: int, n: int
+    bilm: BiLMBase, sentence: Sequence[str], position: int, n: int
 ) -> list[tuple[str, float]]:
-    """Predict the word at a position; see BiLM.predict."""
+    """Predict the word at a position; see BiLMBase.predict."""
     head, vocab = get_head(bilm)
     if not 0 <= position < len(sentence):
         raise ValueError(
@@ -40,47 +36,72 @@ def predict_word(
         )
     if n < 0:
         raise ValueError(f"n is {n}; expected a number of words")
-    top = bilm(bilm.prepare([sentence])).layers[-1, 0]  # boundaries included
+    (top,) = bilm.run_with_boundaries([sentence], lambda row, layers: layers[:, -1])
     width = bilm.config.lstm.projection_dim
     # Neither direction may have read the word itself: take the forward output at the
     # word before it and the backward output at the word after it.
-    sides = torch.stack([top[position, :width], top[position + 2, width:]])
-    scores = head.all_log_probs(sides).sum(0)
-    for word in (BEGIN, END, UNKNOWN):
-        scores[vocab.index(word)] = -torch.inf
-    best = torch.softmax(scores, 0).topk(min(n, len(vocab) - 3))
-    found = zip(best.indices.tolist(), best.values.tolist())
-    return [(vocab[number], share) for number, share in found]
+    sides = stack([top[position, :width], top[position + 2, width:]])
+    scores = to_numpy(head.all_log_probs(sides)).sum(0)
+    for word in SPECIAL_WORDS:
+        scores[vocab.index(word)] = -np.inf
+    shares = np.exp(scores - scores.max())
+    shares /= shares.sum()
+    best = np.argsort(-shares, kind="stable")[: min(n, len(vocab) - 3)]
+    return [(vocab[number], float(shares[number])) for number in best]
 
 
-@torch.no_grad()
-def surprisal(bilm: "BiLM", sentences: Sequence[Sequence[str]]) -> list[np.ndarray]:
-    """Compute the surprisal of each word; see BiLM.surprisal."""
+def surprisal(bilm: BiLMBase, sentences: Sequence[Sequence[str]]) -> list[np.ndarray]:
+    """Compute the surprisal of each word; see BiLMBase.surprisal."""
     head, vocab = get_head(bilm)
     numbers = {word: number for number, word in enumerate(vocab)}
     # A word of the text that is spelled like a boundary counts as an unknown word.
     numbers[BEGIN] = numbers[END] = numbers[UNKNOWN]
-    out = [np.zeros((len(words), 2), dtype=np.float32) for words in sentences]
     width = bilm.config.lstm.projection_dim
-    for packing in plan([len(words) for words in sentences], BATCH_TOKENS):
-        chosen = [sentences[row] for row in packing.rows]
-        top = bilm(bilm.prepare(chosen)).layers[-1]  # (n_rows, n_steps, 2 * proj)
-        hidden: list[Tensor] = []
-        targets: list[int] = []
-        for words, layer in zip(chosen, top):
-            n = len(words)
-            own = [numbers.get(word, numbers[UNKNOWN]) for word in words]
-            hidden += [layer[:n, :width], layer[2 : n + 2, width:]]
-            targets += own + own
-        wanted = torch.tensor(targets, device=bilm.device)
-        logs = head.log_probs(torch.cat(hidden), wanted)
-        bits = (-logs / np.log(2)).float().cpu().numpy()
+    pending = _Pending(head)
+
+    def finish(row: int, layers: Any) -> np.ndarray:
+        words, top = sentences[row], layers[:, -1]
+        own = [numbers.get(word, numbers[UNKNOWN]) for word in words]
+        bits = np.zeros((len(words), 2), dtype=np.float32)
+        pending.add(top[:-2, :width], own, bits[:, 0])
+        pending.add(top[2:, width:], own, bits[:, 1])
+        return bits
+
+    found = bilm.run_with_boundaries(sentences, finish)
+    pending.compute()
+    return found
+
+
+class _Pending:
+    """Words whose surprisal is still to be computed, many at a time.
+
+    head: The softmax.
+    """
+
+    def __init__(self, head: Any) -> None:
+        self.head = head
+        self.waiting: list[tuple[Any, list[int], np.ndarray]] = []
+
+    def add(self, hidden: Any, words: list[int], bits: np.ndarray) -> None:
+        """Add some words.
+
+        hidden: The outputs that predict them, (n, proj).
+        words (list[int]): Their numbers in the softmax.
+        bits (np.ndarray): Where to write their surprisal, (n,).
+        """
+        self.waiting.append((hidden, words, bits))
+        if sum(len(words) for _, words, _ in self.waiting) >= BATCH_TOKENS:
+            self.compute()
+
+    def compute(self) -> None:
+        """Compute the surprisal of all words that were added."""
+        if not self.waiting:
+            return
+        hidden = concatenate([rows for rows, _, _ in self.waiting])
+        words = [word for _, words, _ in self.waiting for word in words]
+        logs = self.head.log_probs(hidden, as_index(words, hidden))
         at = 0
-        for row, words in zip(packing.rows, chosen):
-            n = len(words)
-            out[row][:, 0], out[row][:, 1] = (
-                bits[at : at + n],
-                bits[at + n : at + 2 * n],
-            )
-            at += 2 * n
-    return out
+        for _, own, bits in self.waiting:
+            bits[:] = to_numpy(logs[at : at + len(own)]) / -np.log(2)
+            at += len(own)
+        self.waiting = []

@@ -2,27 +2,26 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from .bilm_base import BiLMBase
 from .config import BiLMConfig, LSTMConfig
 from .data import BiLMData, without_softmax
 from .devices import to_device
 from .encoders import make_encoder
-from .engines.embedder import EmbedderSlot
+from .engines.embedder import Embedder, check_precision
+from .engines.torch_engine import make_engine
 from .layers import ProjectedLSTM
 from .lexicon import Lexicon
 from .sentence_checks import check_sentences
 from .softmax import make_softmax
 from .stack import run_stack
 from .state import LayerState, State
-
-# Large enough for fast matrix products, small enough to need little memory.
-MAX_BATCH_TOKENS = 2048
+from .word_ids import WordIds
 
 ResultT = TypeVar("ResultT")
 
@@ -54,7 +53,7 @@ class Output(NamedTuple):
     state: State
 
 
-class BiLM(nn.Module):
+class BiLM(BiLMBase, nn.Module):
     """A bidirectional language model: a token encoder, two stacks of projected LSTMs
     and, optionally, a softmax.
 
@@ -68,9 +67,6 @@ class BiLM(nn.Module):
     approximate and faster `embed` on CPUs) and cache_words (the number of words whose
     vectors `embed` keeps).
     """
-
-    _state: State | None
-    _embedder: EmbedderSlot
 
     def __init__(
         self,
@@ -116,6 +112,13 @@ class BiLM(nn.Module):
                 reset()
 
     @property
+    def word_ids(self) -> WordIds:
+        return self.encoder.word_ids
+
+    def new_zeros(self, *shape: int) -> Tensor:
+        return self.weight.detach().new_zeros(shape)
+
+    @property
     def directions(self) -> list[list[ProjectedLSTM]]:
         layers = [list(self.forward_layers), list(self.backward_layers)]
         return cast(list[list[ProjectedLSTM]], layers)
@@ -137,7 +140,7 @@ class BiLM(nn.Module):
 
     def prepare(self, sentences: Sequence[Sequence[str]]) -> Batch:
         """Turn sentences into tensors for `forward`."""
-        keys = [self.encoder.keys(words) for words in check_sentences(sentences)]
+        keys = [self.word_ids.keys(words) for words in check_sentences(sentences)]
         rows: dict[Any, int] = {}
         index = np.zeros((len(keys), max(map(len, keys), default=0)), dtype=np.int64)
         for row, sentence in enumerate(keys):
@@ -204,59 +207,6 @@ class BiLM(nn.Module):
 
     # Inference
 
-    def embed(
-        self,
-        sentences: Sequence[Sequence[str]],
-        stateful: bool = False,
-        *,
-        max_batch_tokens: int = MAX_BATCH_TOKENS,
-    ) -> list[np.ndarray]:
-        """Compute all layers of every token. Unless stateful, the vectors of a sentence
-        depend on nothing but the sentence.
-
-        sentences (Sequence[Sequence[str]]): Tokenized sentences.
-        stateful (bool): Start sentence r from the last states of sentence r of the
-            previous stateful call (see reset_state).
-        max_batch_tokens (int): The most tokens to compute at a time. A longer sentence
-            is computed alone.
-        RETURNS (list[np.ndarray]): float32, (n_layers + 1, n_tokens, width) for each
-            sentence, in order.
-        """
-        state = None
-        if stateful:
-            state = self._state
-            if state is None:
-                state = State.zeros(self.config.lstm, len(sentences), self.weight)
-        arrays, state = self._run(sentences, state, max_batch_tokens, _to_numpy)
-        if stateful:
-            self._state = state
-        return arrays
-
-    def run(
-        self,
-        sentences: Sequence[Sequence[str]],
-        state: State | None = None,
-        *,
-        max_batch_tokens: int = MAX_BATCH_TOKENS,
-        finish: Callable[[int, Tensor], Any] | None = None,
-    ) -> tuple[list[Any], State | None]:
-        """Compute all layers of every token as tensors. The model stores no state: the
-        caller passes it in and gets the new one back.
-
-        sentences (Sequence[Sequence[str]]): Tokenized sentences.
-        state (State | None): Sentence r starts from row r; missing rows are zero. None
-            starts every sentence from zero.
-        max_batch_tokens (int): As for `embed`.
-        finish (Callable | None): Called with the number of each sentence and its layers
-            as soon as they are computed. Its results are returned instead of the
-            layers, so that not all layers need to be in memory at once.
-        RETURNS (tuple): The layers of each sentence, (n_tokens, n_layers + 1, width),
-            on the model's device, and the new state (None if state is None).
-        """
-        if finish is None:
-            return self._run(sentences, state, max_batch_tokens, _unchanged)
-        return self._run(sentences, state, max_batch_tokens, finish)
-
     # Leave the caller's inference mode: a tensor made in it could not be changed later,
     # and the caches change theirs.
     @torch.inference_mode(False)
@@ -266,72 +216,41 @@ class BiLM(nn.Module):
         sentences: Sequence[Sequence[str]],
         state: State | None,
         max_batch_tokens: int,
-        finish: Callable[[int, Tensor], ResultT],
+        finish: Callable[[int, Any], ResultT],
+        boundaries: bool = False,
     ) -> tuple[list[ResultT], State | None]:
-        if max_batch_tokens < 1:
-            raise ValueError(
-                f"max_batch_tokens is {max_batch_tokens}; expected 1 or more"
-            )
-        keys = [self.encoder.keys(words) for words in check_sentences(sentences)]
-        if not keys:
-            return [], state
-        return self._embedder.get(self).run(
-            keys, state, max_batch_tokens=max_batch_tokens, finish=finish
+        return super()._run(
+            sentences, state, max_batch_tokens, finish, boundaries=boundaries
         )
 
-    # The language model
+    def _get_embedder(self) -> Embedder:
+        """Return an embedder for the model as it is now."""
+        check_precision(self.precision)
+        weights = tuple((p.data_ptr(), p._version) for p in self.parameters())
 
+        def make() -> Embedder:
+            engine = make_engine(self, self.precision)
+            return Embedder(self.config, self.word_ids, engine, self.cache_words)
+
+        return self._embedder.get((weights, self.precision, self.cache_words), make)
+
+    @torch.no_grad()
     def predict(
         self, sentence: Sequence[str], position: int, n: int = 10
     ) -> list[tuple[str, float]]:
-        """Predict the word at a position from the words before and after it.
+        return super().predict(sentence, position, n)
 
-        sentence (Sequence[str]): The words. The word at the position has no influence.
-        position (int): The position of the word to predict, from 0.
-        n (int): How many words to return.
-        RETURNS (list[tuple[str, float]]): The most likely words of the softmax and
-            their probabilities, which add up to 1 over its vocabulary.
-        """
-        from .language_model import predict_word
-
-        return predict_word(self, sentence, position, n)
-
+    @torch.no_grad()
     def surprisal(self, sentences: Sequence[Sequence[str]]) -> list[np.ndarray]:
-        """Compute the surprisal of each word in bits: -log2 of its probability. Words
-        that the softmax does not know count as <UNK>.
-
-        RETURNS (list[np.ndarray]): float32, (n_tokens, 2) for each sentence. Column 0
-            is the surprisal given the words before, column 1 given the words after.
-        """
-        from .language_model import surprisal
-
-        return surprisal(self, check_sentences(sentences))
-
-    def reset_state(self) -> None:
-        """Forget the states of stateful calls."""
-        self._state = None
-
-    def clear_cache(self) -> None:
-        """Drop the cached vectors of words."""
-        self._embedder.clear_words()
+        return super().surprisal(sentences)
 
     def weights_changed(self) -> None:
         """Drop everything derived from the weights. Needed only after a change that
         torch cannot notice, such as one through memory shared with numpy or cupy."""
         self._embedder.drop()
 
-    def _reset_derived(self) -> None:
-        self._state = None
-        self._embedder = EmbedderSlot()
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Copies and pickles do not need the state and the caches, and the lock of the
-        # caches cannot be pickled.
-        dropped = ("_state", "_embedder")
-        return {k: v for k, v in self.__dict__.items() if k not in dropped}
-
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
+        nn.Module.__setstate__(self, state)
         self._reset_derived()
 
     @property
@@ -341,18 +260,6 @@ class BiLM(nn.Module):
         from .torch_data import get_data
 
         return get_data(self)
-
-    def save(self, folder: str | Path, dtype: str = "stored") -> None:
-        """Write the native form: a folder with config.json, weights.safetensors and, if
-        the model has them, softmax.safetensors, vocab.txt and lexicon.json.
-
-        dtype (str): "stored" for the number type in which each array was loaded (as
-            long as its values have not changed), "float32", or for smaller files
-            "float16" or "int8".
-        """
-        from .formats.native import save_native
-
-        save_native(self.data, Path(folder), dtype)
 
     def drop_softmax(self) -> None:
         """Remove the softmax and its vocabulary, which `embed` does not need."""
@@ -374,14 +281,3 @@ def _make_layers(config: LSTMConfig) -> nn.ModuleList:
         )
         for _ in range(config.n_layers)
     )
-
-
-def _unchanged(row: int, layers: Tensor) -> Tensor:
-    return layers
-
-
-def _to_numpy(row: int, layers: Tensor) -> np.ndarray:
-    """Convert (n_tokens, n_layers + 1, width) to an array (n_layers + 1, n_tokens,
-    width). It is a copy, so that keeping it does not keep the whole batch in memory."""
-    layers = layers.transpose(0, 1).clone(memory_format=torch.contiguous_format)
-    return layers.float().cpu().numpy()

@@ -4,25 +4,24 @@ training steps share."""
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from torch import Tensor
-
+ArrayT = TypeVar("ArrayT")
 LayerT = TypeVar("LayerT")
 StateT = TypeVar("StateT")
 
 
 def run_stack(
     layers: Iterable[LayerT],
-    x: Tensor,
+    x: ArrayT,
     states: Iterable[StateT],
-    run_layer: Callable[[LayerT, Tensor, StateT], tuple[Tensor, StateT]],
+    run_layer: Callable[[LayerT, ArrayT, StateT], tuple[ArrayT, StateT]],
     *,
     skip_connections: bool,
-    dropout: Callable[[Tensor], Tensor] | None = None,
-) -> Iterator[tuple[Tensor, StateT]]:
+    dropout: Callable[[ArrayT], ArrayT] | None = None,
+) -> Iterator[tuple[ArrayT, StateT]]:
     """Run the layers of a stack one after another.
 
     layers (Iterable): The layers, from the bottom to the top.
-    x (Tensor): Inputs of the first layer, in any layout that run_layer understands.
+    x (Array): Inputs of the first layer, in any layout that run_layer understands.
     states (Iterable): The state that each layer starts from.
     run_layer (Callable): Runs one layer: takes the layer, its inputs and its state,
         returns its outputs and its last state.
@@ -35,5 +34,5 @@ def run_stack(
         if dropout is not None:
             x = dropout(x)
         y, last = run_layer(layer, x, state)
-        x = x + y if j and skip_connections else y
+        x = x + y if j and skip_connections else y  # type: ignore[operator]
         yield x, last

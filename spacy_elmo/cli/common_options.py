@@ -13,7 +13,7 @@ from typer import Abort, Argument, Exit, Option
 from wasabi import msg
 
 if TYPE_CHECKING:
-    from ..bilm import BiLM
+    from ..bilm import BiLMBase
     from ..text.tokenizers import Tokenization
 
 
@@ -161,7 +161,7 @@ def say(text: str) -> None:
     print(text, flush=True)
 
 
-def load_on_device(source: Path, gpu_id: int) -> "BiLM":
+def load_on_device(source: Path, gpu_id: int) -> "BiLMBase":
     """Load a biLM onto a GPU, or onto the CPU if gpu_id is -1."""
     from ..bilm.formats.sources import load_bilm
 
@@ -171,10 +171,13 @@ def load_on_device(source: Path, gpu_id: int) -> "BiLM":
 def get_device(gpu_id: int) -> str:
     """Return the name by which torch knows a device, such as "cuda:0". Raise
     ValueError if there is no such device."""
-    import torch
+    from ..bilm.extras import require_torch
 
     if gpu_id < 0:
         return "cpu"
+    require_torch(f"--gpu-id {gpu_id}")
+    import torch
+
     if not torch.cuda.is_available():
         raise ValueError(
             f"found --gpu-id {gpu_id}, but torch sees no GPU; expected no --gpu-id, or "
@@ -190,7 +193,7 @@ def get_device(gpu_id: int) -> str:
 
 
 def get_tokenization(
-    bilm: "BiLM",
+    bilm: "BiLMBase",
     lang: str | None,
     tokenizer: str | None,
     tokenized: bool = False,

@@ -31,7 +31,7 @@ from .common_options import (
 if TYPE_CHECKING:
     from ..analysis.neighbor_queries import MarkedSentence, Query
     from ..analysis.token_index import TokenIndex
-    from ..bilm import BiLM
+    from ..bilm import BiLMBase
     from ..text.tokenizers import Tokenization
 
 CONTEXT = 10  # words printed on each side of the marked word
@@ -172,7 +172,7 @@ def make_queries(
 
 
 def get_index(
-    bilm: "BiLM",
+    bilm: "BiLMBase",
     text: str,
     tokenization: "Tokenization",
     index_path: Path | None,

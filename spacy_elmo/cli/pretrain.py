@@ -39,6 +39,10 @@ def pretrain_cli(
 
     from spacy.cli._util import parse_config_overrides
 
+    from ..bilm.extras import require_torch
+
+    with exit_on_error():
+        require_torch("pretraining")
     from ..pretrain.pretrain_config import load_config
     from ..pretrain.pretraining import pretrain
     from ..pretrain.ranks import choose_gpu

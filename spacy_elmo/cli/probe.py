@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from spacy.vocab import Vocab
 
     from ..analysis.layer_vectors import Progress
-    from ..bilm import BiLM
+    from ..bilm import BiLMBase
 
 DEV_EVERY = 10  # without DEV, every tenth text of TRAIN is used to test senses
 
@@ -125,7 +125,7 @@ def probe_cli(
 
 
 def probe_tag_files(
-    bilm: "BiLM",
+    bilm: "BiLMBase",
     train: Path,
     dev: Path | None,
     attrs: list[str],
@@ -151,7 +151,7 @@ def probe_tag_files(
 
 
 def probe_sense_files(
-    bilm: "BiLM",
+    bilm: "BiLMBase",
     train: Path,
     dev: Path | None,
     key_train: Path | None,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..bilm import BiLM
+from ..bilm import BiLMBase
 from ..bilm.fingerprint import fingerprint
 from ..files import explain_errors, one_writer, remove_parts, write_atomically
 from ..fingerprints import fingerprint_data
@@ -28,7 +28,7 @@ Sentences = list[list[str]]
 
 
 def embed_file(
-    bilm: BiLM,
+    bilm: BiLMBase,
     sentences: Iterable[list[str]],
     path: Path,
     *,
@@ -69,7 +69,7 @@ def embed_file(
 
 
 def _write_parts(
-    bilm: BiLM,
+    bilm: BiLMBase,
     sentences: Iterable[list[str]],
     folder: Path,
     on_progress: Callable[[int], None],

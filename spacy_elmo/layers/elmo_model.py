@@ -3,15 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 from spacy.tokens import Doc
 from thinc.api import Model
 from thinc.types import Floats3d
-from torch import Tensor
 
-from ..bilm.devices import to_device
+from ..bilm.array_types import as_floats
 from .arrays import to_array, to_tensor
-from .encode_docs import Rows, encode_docs, encode_docs_with_gradients
+from .encode_docs import Rows, encode_docs
 from .mix import weighted_sum
 from .segments import SegmentedDoc, segment_doc
 from .settings import EncodingSettings
@@ -83,7 +81,11 @@ def begin_layers(
     RETURNS: The layers, and a callback that takes their gradients, with the same
         shapes, and backpropagates them to the weights of the biLM.
     """
-    bilm = get_shim(model).bilm
+    import torch
+
+    from .encode_with_gradients import encode_docs_with_gradients
+
+    bilm = get_shim(model).trainable_bilm
     outputs = encode_docs_with_gradients(bilm, docs, get_settings(model))
 
     def backprop(gradients: list[Floats3d] | None) -> list[Doc]:
@@ -105,7 +107,7 @@ def predict_layers(model: ElmoModelT, docs: Sequence[SegmentedDoc]) -> list[Floa
     """
     outputs = [_new_layers(model, doc) for doc in docs]
 
-    def take(doc: int, rows: Rows, layers: Tensor) -> None:
+    def take(doc: int, rows: Rows, layers: Any) -> None:
         outputs[doc][rows] = layers
 
     encode_docs(get_shim(model).bilm, docs, get_settings(model), take)
@@ -128,12 +130,11 @@ def predict_vectors(
         the layers, (n_tokens, n_layers + 1, width), or None if they are not kept.
     """
     bilm = get_shim(model).bilm
-    width, device = bilm.config.width, bilm.device
-    vectors = [torch.zeros(doc.n_tokens, width, device=device) for doc in docs]
+    vectors = [bilm.new_zeros(doc.n_tokens, bilm.config.width) for doc in docs]
     kept = [_new_layers(model, doc) if keep_layers else None for doc in docs]
-    s = to_device(torch.tensor(list(shares)), device)
+    s = as_floats(shares, bilm.new_zeros(0))
 
-    def take(doc: int, rows: Rows, layers: Tensor) -> None:
+    def take(doc: int, rows: Rows, layers: Any) -> None:
         vectors[doc][rows] = weighted_sum(s, layers)
         stack = kept[doc]
         if stack is not None:
@@ -146,10 +147,10 @@ def predict_vectors(
     )
 
 
-def _new_layers(model: ElmoModelT, doc: SegmentedDoc) -> Tensor:
+def _new_layers(model: ElmoModelT, doc: SegmentedDoc) -> Any:
     """Return zeros for the layers of a doc, (n_tokens, n_layers + 1, width)."""
     shim = get_shim(model)
-    return torch.zeros(doc.n_tokens, *shim.sizes, device=shim.bilm.device)
+    return shim.bilm.new_zeros(doc.n_tokens, *shim.sizes)
 
 
 def no_backprop(gradients: Any) -> list[Doc]:

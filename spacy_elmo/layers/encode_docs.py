@@ -1,15 +1,12 @@
-"""Encode segmented docs with a biLM, with and without gradients."""
+"""Encode segmented docs with a biLM, without gradients."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from ..bilm import BiLM
-from ..bilm.devices import to_device
-from ..bilm.engines.packing import plan
+from ..bilm import BiLMBase
+from ..bilm.array_types import as_index
 from ..bilm.state import State
 from .segments import SegmentedDoc
 from .settings import EncodingSettings
@@ -18,7 +15,7 @@ from .settings import EncodingSettings
 # would need more memory and have hardly less padding.
 MAX_CALL_TOKENS = 2**16
 
-Rows = slice | Tensor
+Rows = Any  # a slice, or an index for arrays of the biLM's engine
 ItemT = TypeVar("ItemT")
 
 
@@ -38,24 +35,24 @@ class Segment(NamedTuple):
 
 
 def encode_docs(
-    bilm: BiLM,
+    bilm: BiLMBase,
     docs: Sequence[SegmentedDoc],
     settings: EncodingSettings,
-    take: Callable[[int, Rows, Tensor], None],
+    take: Callable[[int, Rows, Any], None],
 ) -> None:
     """Compute the layers of docs without gradients.
 
-    take (Callable[[int, Rows, Tensor], None]): Called for each segment with the index
+    take (Callable[[int, Rows, Any], None]): Called for each segment with the index
         of the doc, the indices of the tokens in it, and their layers,
         (n_rows, n_layers + 1, width). The layers are a view of a whole batch: copy what
         you want to keep.
     """
 
     def encode(segments: list[Segment], state: State | None) -> State | None:
-        def finish(number: int, layers: Tensor) -> None:
+        def finish(number: int, layers: Any) -> None:
             segment = segments[number]
             if len(segment.tokens):
-                rows = _as_rows(segment.tokens, layers.device)
+                rows = _as_rows(segment.tokens, layers)
                 take(segment.doc, rows, layers[segment.keep])
 
         _, state = bilm.run(
@@ -66,49 +63,10 @@ def encode_docs(
         )
         return state
 
-    _encode_calls(bilm, docs, settings, encode)
+    encode_calls(bilm, docs, settings, encode)
 
 
-def encode_docs_with_gradients(
-    bilm: BiLM, docs: Sequence[SegmentedDoc], settings: EncodingSettings
-) -> list[Tensor]:
-    """Compute the layers of docs as a differentiable function of the weights. Gradients
-    do not flow through the LSTM states that a segment passes to the next one.
-
-    RETURNS (list[Tensor]): (n_tokens, n_layers + 1, width) for each doc.
-    """
-    n_layers, width = bilm.config.lstm.n_layers + 1, bilm.config.width
-    # Row 0 is for whitespace tokens, whose vectors are zero.
-    parts = [torch.zeros(1, n_layers, width, device=bilm.device)]
-    rows = [np.zeros(doc.n_tokens, dtype=np.int64) for doc in docs]
-
-    def encode(segments: list[Segment], state: State | None) -> State | None:
-        n_rows = sum(map(len, parts))
-        lengths = [len(segment.words) for segment in segments]
-        for packing in plan(lengths, settings.max_batch_tokens):
-            chosen = [segments[number] for number in packing.rows]
-            batch = bilm.prepare([segment.words for segment in chosen])
-            output = bilm(batch, None if state is None else state.take(packing.rows))
-            if state is not None:
-                end = State(*(part.detach() for part in output.state))
-                state.put(packing.rows, end)
-            layers = output.layers.permute(1, 2, 0, 3)  # (n_segments, n_steps, ...)
-            n_steps = layers.shape[1]
-            for number, segment in enumerate(chosen):
-                # Step 0 is the sentence boundary.
-                steps = np.arange(len(segment.words))[segment.keep] + 1
-                rows[segment.doc][segment.tokens] = n_rows + number * n_steps + steps
-            parts.append(layers.reshape(-1, n_layers, width))
-            n_rows += len(parts[-1])
-        return state
-
-    _encode_calls(bilm, docs, settings, encode)
-    index = to_device(np.concatenate(rows), bilm.device)
-    found = torch.cat(parts).index_select(0, index)
-    return list(found.split([doc.n_tokens for doc in docs]))
-
-
-def compute_surprisal(bilm: BiLM, docs: Sequence[SegmentedDoc]) -> list[np.ndarray]:
+def compute_surprisal(bilm: BiLMBase, docs: Sequence[SegmentedDoc]) -> list[np.ndarray]:
     """Compute the surprisal of each word in bits.
 
     RETURNS (list[np.ndarray]): (n_tokens, 2) for each doc: the surprisal given the
@@ -122,8 +80,8 @@ def compute_surprisal(bilm: BiLM, docs: Sequence[SegmentedDoc]) -> list[np.ndarr
     return surprisal
 
 
-def _encode_calls(
-    bilm: BiLM,
+def encode_calls(
+    bilm: BiLMBase,
     docs: Sequence[SegmentedDoc],
     settings: EncodingSettings,
     encode: Callable[[list[Segment], State | None], State | None],
@@ -139,7 +97,7 @@ def _encode_calls(
         for segments in _calls(docs, stateful=False):
             encode(segments, None)
         return
-    states = State.zeros(bilm.config.lstm, len(docs), bilm.weight)
+    states = bilm.zero_state(len(docs))
     for segments in _calls(docs, stateful=True):
         numbers = [segment.doc for segment in segments]
         end = encode(segments, states.take(numbers))
@@ -192,10 +150,10 @@ def _segments(number: int, doc: SegmentedDoc) -> Iterator[Segment]:
         yield Segment(number, words, keep, doc.tokens[first:last])
 
 
-def _as_rows(tokens: np.ndarray, device: torch.device) -> Rows:
+def _as_rows(tokens: np.ndarray, like: Any) -> Rows:
     """Convert token indices to a slice if there is no whitespace in between, because
     indexing with a slice is faster."""
     first, last = int(tokens[0]), int(tokens[-1]) + 1
     if last - first == len(tokens):
         return slice(first, last)
-    return to_device(tokens, device)
+    return as_index(tokens, like)

@@ -4,19 +4,24 @@ import contextlib
 import copy
 import uuid
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import srsly
-import torch
 from thinc.api import Optimizer, get_current_ops, get_torch_default_device
 from thinc.shims import Shim
 
-from ..bilm import BiLM, load_bilm
+from ..bilm import BiLMBase, BiLMData, load_data
+from ..bilm.extras import has_torch, needs_torch, require_torch
 from ..bilm.fingerprint import fingerprint
 from ..bilm.formats.bundled import bundled_for
 from ..bilm.formats.native import load_native_parts, native_parts
-from ..bilm.torch_data import make_bilm
+from ..bilm.formats.sources import make_model
 from .arrays import to_array, to_tensor
+
+if TYPE_CHECKING:
+    import torch
+
+    from ..bilm import BiLM
 
 
 class BiLMShim(Shim):
@@ -48,11 +53,17 @@ class BiLMShim(Shim):
         self._from_bytes = False
 
     @property
-    def bilm(self) -> BiLM:
+    def bilm(self) -> BiLMBase:
         """Return the biLM, and load it first if necessary."""
         if self._model is None:
             self._load_source()
         return self._model
+
+    @property
+    def trainable_bilm(self) -> "BiLM":
+        """Return the biLM of torch, which alone has gradients."""
+        require_torch("frozen = false")
+        return cast("BiLM", self.bilm)
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -76,18 +87,25 @@ class BiLMShim(Shim):
         """
         self.lang = self.lang or lang
         if source is not None:
-            self._set(load_bilm(source))
+            self._set(load_data(source))
         elif self._model is None or (self._updated and not self._from_bytes):
             self._load_source()
 
     def _load_source(self) -> None:
-        self._set(load_bilm(self.source or bundled_for(self.lang or "en")))
+        self._set(load_data(self.source or bundled_for(self.lang or "en")))
 
-    def _set(self, bilm: BiLM) -> None:
+    def _set(self, data: BiLMData) -> None:
+        if not self.frozen:
+            require_torch("frozen = false")
         if not self.keep_softmax:
-            bilm.drop_softmax()
+            data.drop_softmax()
+        bilm = make_model(data)
         self._fingerprint = fingerprint(bilm)  # while the weights are on the CPU
-        self._model = bilm.to(get_torch_default_device())
+        if has_torch():
+            bilm = cast("BiLM", bilm).to(get_torch_default_device())
+        elif get_current_ops().device_type != "cpu":
+            raise needs_torch("elmo on a GPU")
+        self._model = bilm
         self._updated = False
 
     def finish_update(self, optimizer: Optimizer) -> None:
@@ -107,9 +125,9 @@ class BiLMShim(Shim):
     @contextlib.contextmanager
     def use_params(self, params: dict[Any, Any]) -> Iterator[None]:
         """Use other weights, such as an optimizer's averages, within the block."""
-        weights = [] if self._model is None else self._weights()
+        weights = [] if self.frozen or self._model is None else self._weights()
         given = [(key, weight) for key, weight in weights if key in params]
-        if self.frozen or not given:
+        if not given:
             yield
             return
         backup = [weight.data for _, weight in given]
@@ -123,14 +141,14 @@ class BiLMShim(Shim):
                 weight.data = data
             self._weights_changed()
 
-    def _weights(self) -> list[tuple[tuple[int, str], torch.nn.Parameter]]:
+    def _weights(self) -> "list[tuple[tuple[int, str], torch.nn.Parameter]]":
         # An optimizer stores its state by (id, name), and a shim can have the same id
         # as a model. The prefix makes the names differ from a model's "W" or "b".
-        named = self.bilm.named_parameters()
+        named = self.trainable_bilm.named_parameters()
         return [((self.id, f"bilm.{name}"), weight) for name, weight in named]
 
     def _weights_changed(self) -> None:
-        self.bilm.weights_changed()
+        self.trainable_bilm.weights_changed()
         # A random name, because a hash would need a copy of the weights on the CPU.
         self._fingerprint = uuid.uuid4().hex
 
@@ -148,14 +166,17 @@ class BiLMShim(Shim):
         return other
 
     def to_device(self, device_type: str, device_id: int) -> None:
-        device = f"cuda:{device_id}" if device_type == "gpu" else "cpu"
-        self.bilm.to(device)
+        if device_type == "gpu":
+            require_torch("elmo on a GPU")
+        if has_torch():
+            device = f"cuda:{device_id}" if device_type == "gpu" else "cpu"
+            cast("BiLM", self.bilm).to(device)
 
     def to_bytes(self) -> bytes:
         return srsly.msgpack_dumps(native_parts(self.bilm.data))
 
     def from_bytes(self, data: bytes) -> "BiLMShim":
-        self._set(make_bilm(load_native_parts(srsly.msgpack_loads(data))))
+        self._set(load_native_parts(srsly.msgpack_loads(data)))
         self.source = None
         self._from_bytes = True
         return self

@@ -60,7 +60,7 @@ def load_initial_bilm(config: PretrainConfig, source: str) -> BiLM:
 
     source (str): The name of a bundled biLM, or a path.
     """
-    bilm = load_bilm(source)
+    bilm = load_bilm(source, engine="torch")
     if not bilm.encoder.fixed_boundaries:
         raise ValueError(
             f"{source}: found an encoder whose vector of a word depends on the "

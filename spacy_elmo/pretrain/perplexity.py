@@ -1,22 +1,19 @@
 """Compute the perplexity of both directions over all words, without sampling."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from ..bilm import BiLM
+from ..bilm import BiLMBase, NumpyBiLM
 from ..bilm.engines.packing import plan
-from ..bilm.engines.threads import side_by_side
-from ..bilm.state import LayerState, State
-from ..bilm.training.step import run_direction
 from .corpus import Stream
-from .ranks import Ranks
 from .windows import WindowEncoder, WordNumbers, reverse_sentences
+
+if TYPE_CHECKING:
+    from .ranks import Ranks
 
 MAX_BATCH_TOKENS = 4096
 STREAM_WINDOW = 256
@@ -53,18 +50,18 @@ class Perplexity(NamedTuple):
 
 
 def evaluate(
-    bilm: BiLM,
+    bilm: BiLMBase,
     stream: Stream,
     window_encoder: WindowEncoder,
     unknown: int,
     *,
     carry: bool = False,
-    ranks: Ranks | None = None,
+    ranks: "Ranks | None" = None,
 ) -> Perplexity:
     """Compute the perplexity on a text. For a sentence of n words, each direction makes
     n + 1 predictions, since it predicts the sentence boundary too.
 
-    bilm (BiLM): The biLM, with a softmax.
+    bilm (BiLMBase): The biLM, with a softmax.
     stream (Stream): The text.
     window_encoder (WindowEncoder): Encodes the text for this biLM.
     unknown (int): The number in the softmax that all unknown words share.
@@ -75,61 +72,38 @@ def evaluate(
     windows = _window_stream(stream) if carry else _batch_sentences(stream)
     if ranks is not None:
         windows = islice(windows, ranks.rank, None, ranks.size)
+    compute_losses = _losses_function(bilm)
     # The loss of each direction, and the numbers of predictions of one direction, of
     # words and of unknown words.
-    sums = torch.zeros(5, dtype=torch.float64)
-    state = State.zeros(bilm.config.lstm, 1, bilm.weight)
+    sums = np.zeros(5)
+    state = bilm.zero_state(1)
     for numbers, mask in windows:
         if not carry:
-            state = State.zeros(bilm.config.lstm, mask.shape[1], bilm.weight)
-        losses, state = _losses(bilm, window_encoder, numbers, mask, state)
+            state = bilm.zero_state(mask.shape[1])
+        losses, state = compute_losses(bilm, window_encoder, numbers, mask, state)
         words = numbers.targets[0][mask]
         words = words[words != 0]
         n_unknown = int((window_encoder.outputs[words] == unknown).sum())
-        counts = torch.tensor([mask.sum(), len(words), n_unknown])
-        sums += torch.cat([losses, counts])
+        sums += [*losses, mask.sum(), len(words), n_unknown]
     if ranks is not None:
-        sums = ranks.total(sums)
-    *totals, n_predictions, n_words, n_unknown = sums.tolist()
+        sums = ranks.total_of(sums)
+    *totals, n_predictions, n_words, all_unknown = sums.tolist()
     if not n_predictions:
         raise ValueError("found no sentence to evaluate on; expected some text")
     forward, backward = (math.exp(min(700.0, t / n_predictions)) for t in totals)
-    return Perplexity(forward, backward, int(n_words), int(n_unknown))
+    return Perplexity(forward, backward, int(n_words), int(all_unknown))
 
 
-@torch.no_grad()
-def _losses(
-    bilm: BiLM,
-    window_encoder: WindowEncoder,
-    numbers: WordNumbers,
-    mask: np.ndarray,
-    state: State,
-) -> tuple[Tensor, State]:
-    """Compute the losses of a window or a batch of sentences.
+def _losses_function(bilm: BiLMBase) -> Callable[..., Any]:
+    """Return the function that computes the losses of a window with the biLM's
+    engine."""
+    if isinstance(bilm, NumpyBiLM):
+        from .numpy_losses import compute_losses
 
-    mask (np.ndarray): False for padding, (n_steps, n_rows).
-    state (State): The LSTM states at the beginning.
-    RETURNS (tuple[Tensor, State]): The summed loss of each direction, (2,), and the
-        LSTM states at the end.
-    """
-    head = bilm.softmax
-    assert head is not None
-    window = window_encoder.encode(numbers)
-    vectors = bilm.encoder(*window.ids)
-    chosen = torch.from_numpy(np.flatnonzero(mask)).to(bilm.device)
+        return compute_losses
+    from . import torch_losses
 
-    @torch.no_grad()
-    def direction(d: int) -> tuple[Tensor, list[LayerState]]:
-        top, last = run_direction(bilm, d, vectors[window.tokens[d]], state)
-        hidden = top.flatten(0, 1)[chosen]
-        targets = window.targets[d].flatten()[chosen]
-        loss = -head.log_probs(hidden, targets).double().sum()
-        return loss.cpu(), last
-
-    tasks = [lambda: direction(0), lambda: direction(1)]
-    results = side_by_side(tasks, parallel=bilm.device.type == "cpu")
-    losses, states = zip(*results)
-    return torch.stack(losses), State.stack(states)
+    return torch_losses.compute_losses
 
 
 def _batch_sentences(stream: Stream) -> Iterator[tuple[WordNumbers, np.ndarray]]:

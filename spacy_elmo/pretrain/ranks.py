@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 
+import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor
@@ -135,6 +136,10 @@ class Ranks:
         with self._exchange():
             dist.all_reduce(total)
         return total.to(tensor.device)
+
+    def total_of(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the sum of the numbers of all processes."""
+        return self.total(torch.from_numpy(numbers)).numpy()
 
     def collect(self, tensor: Tensor, axis: int) -> Tensor:
         """Concatenate the tensors of all processes along an axis."""

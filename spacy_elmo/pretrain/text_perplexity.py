@@ -4,7 +4,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ..bilm import BiLM
+from ..bilm import BiLMBase
 from ..text.problems import say_problems
 from ..text.tokenizers import Tokenization
 from .corpus import build_corpus
@@ -14,7 +14,7 @@ from .windows import WindowEncoder
 
 
 def measure_text(
-    bilm: BiLM,
+    bilm: BiLMBase,
     texts: Sequence[str],
     tokenization: Tokenization,
     *,
@@ -24,7 +24,7 @@ def measure_text(
 ) -> Perplexity:
     """Measure the perplexity on a text.
 
-    bilm (BiLM): The biLM, with a softmax and its vocabulary.
+    bilm (BiLMBase): The biLM, with a softmax and its vocabulary.
     texts (Sequence[str]): Files, folders or glob patterns.
     tokenization (Tokenization): How the text is divided into words.
     carry (bool): Carry the LSTM states from sentence to sentence. By default, each

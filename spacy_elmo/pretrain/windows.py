@@ -1,4 +1,4 @@
-"""Divide a text into rows and windows, and encode windows as tensors.
+"""Divide a text into rows and windows, and encode windows.
 
 The text is divided into rows of equal length, which are read side by side as a batch.
 A window is the next few tokens of every row.
@@ -6,14 +6,16 @@ A window is the next few tokens of every row.
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import torch
 
-from ..bilm import BiLM
-from ..bilm.training.step import Window
+from ..bilm import BiLMBase
+from ..bilm.word_ids import Key
 from .corpus import Stream
+
+if TYPE_CHECKING:
+    from ..bilm.training.step import Window
 
 GROUP = 128  # words of similar length that the character CNN encodes together
 MULTIPLE = 16  # the last group is padded to a multiple of this many words
@@ -128,9 +130,9 @@ def reverse_sentences(tokens: np.ndarray) -> np.ndarray:
 
 
 class WindowEncoder:
-    """Encodes windows as tensors for training.
+    """Encodes windows for a biLM.
 
-    bilm (BiLM): The biLM, for its encoder and device.
+    bilm (BiLMBase): The biLM, for its encoder and device.
     words (Sequence[str]): The words of the corpus. Word number n is words[n - 1].
     outputs (np.ndarray): The number in the softmax of each word number, (n_words + 1,).
         Index 0 is not used.
@@ -144,7 +146,7 @@ class WindowEncoder:
 
     def __init__(
         self,
-        bilm: BiLM,
+        bilm: BiLMBase,
         words: Sequence[str],
         outputs: np.ndarray,
         boundaries: tuple[int, int],
@@ -159,35 +161,51 @@ class WindowEncoder:
         self.forget = forget
         self.even = even
 
-    def encode(self, numbers: WordNumbers) -> Window:
-        """Encode a window as tensors on the device of the biLM."""
-        device = self.bilm.device
+    def encode(self, numbers: WordNumbers) -> "Window":
+        """Encode a window as tensors on the device of a torch biLM."""
+        import torch
+
+        from ..bilm.training.step import Window
+
+        device = self.bilm.new_zeros(0).device
         ids, rows = self._encode_words(numbers.inputs)
-        targets = self.outputs[numbers.targets].astype(np.int64)
-        for d, boundary in enumerate(self.boundaries):
-            targets[d][numbers.targets[d] == 0] = boundary
         keep = None
         if self.forget:
             starts = (numbers.inputs[0] != 0).astype(np.float32)[:, :, None]
             keep = torch.from_numpy(starts).to(device)
         return Window(
-            ids,
+            [torch.from_numpy(group) for group in ids],
             torch.from_numpy(rows).to(device),
-            torch.from_numpy(targets).to(device),
+            torch.from_numpy(self.find_targets(numbers)).to(device),
             keep,
         )
 
-    def _encode_words(
-        self, inputs: np.ndarray
-    ) -> tuple[list[torch.Tensor], np.ndarray]:
+    def find_targets(self, numbers: WordNumbers) -> np.ndarray:
+        """Find the number in the softmax of each target, (2, n_steps, n_rows)."""
+        targets = self.outputs[numbers.targets].astype(np.int64)
+        for d, boundary in enumerate(self.boundaries):
+            targets[d][numbers.targets[d] == 0] = boundary
+        return targets
+
+    def find_keys(self, inputs: np.ndarray, direction: int) -> list[Key]:
+        """Find the keys of words that a direction reads.
+
+        inputs (np.ndarray): Numbers of words, (n,).
+        """
+        boundary = self.bilm.word_ids.keys([])[-1 if direction else 0]
+        words = [self.words[number - 1] for number in inputs[inputs != 0].tolist()]
+        keys = iter(self.bilm.word_ids.keys(words)[1:-1])
+        return [next(keys) if number else boundary for number in inputs.tolist()]
+
+    def _encode_words(self, inputs: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
         """Encode the distinct words of a window.
 
         inputs (np.ndarray): Numbers of words, (2, n_steps, n_rows).
-        RETURNS (tuple[list[torch.Tensor], np.ndarray]): The ids of the distinct words,
-            in groups of similar length; and for each input, the row of its word in the
+        RETURNS (tuple[list[np.ndarray], np.ndarray]): The ids of the distinct words, in
+            groups of similar length; and for each input, the row of its word in the
             joined groups, (2, n_steps, n_rows).
         """
-        encoder = self.bilm.encoder
+        encoder = self.bilm.word_ids
         distinct, places = np.unique(inputs, return_inverse=True)
         places = places.reshape(inputs.shape)
         numbers = distinct[1:] if distinct[0] == 0 else distinct

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from spacy_elmo.bilm import load_bilm
 from spacy_elmo.bilm.engines import cpu, kernels
 from spacy_elmo.bilm.state import State
+from spacy_elmo.bilm.word_ids import ByteIds
 
 FIXTURES = Path(__file__).parents[3] / "shared" / "fixtures" / "bilm-tf"
 
@@ -163,7 +164,7 @@ def test_words_are_cut_inside_a_character(tiny):
     encoder = tiny.bilm.encoder
     ids = encoder.encode(["a" + "각" * 16])[0].tolist()
     spelling = list(("a" + "각" * 16).encode())
-    assert ids == [encoder.BEGIN_WORD, *spelling[:48], encoder.END_WORD]
+    assert ids == [ByteIds.BEGIN_WORD, *spelling[:48], ByteIds.END_WORD]
     assert ids[-3:-1] == list("각".encode())[:2]
 
 

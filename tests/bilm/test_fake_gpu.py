@@ -216,9 +216,10 @@ def test_word_cache_never_waits(gpu, monkeypatch, cache_words, recent, earlier):
     bilm = make("bytes").to(gpu.device)
     bilm.cache_words = cache_words
     encoded = []
-    original = bilm.encoder.encode
+    word_ids = bilm.encoder.word_ids
+    original = word_ids.encode
     monkeypatch.setattr(
-        bilm.encoder, "encode", lambda keys: encoded.extend(keys) or original(keys)
+        word_ids, "encode", lambda keys: encoded.extend(keys) or original(keys)
     )
     new = [["three", "new", "words"]]
     with gpu.never_waits():

@@ -11,8 +11,8 @@ from spacy.training import Example
 from spacy.util import fix_random_seed
 from thinc.api import Adam
 
-import spacy_elmo.layers.elmo_model
 from spacy_elmo.bilm import BiLM, BiLMConfig, BytesConfig, LSTMConfig
+from spacy_elmo.layers import elmo_model, encode_with_gradients
 
 # Each token has a word, lemma, tag, head (index in the doc), dependency label and
 # entity label.
@@ -256,8 +256,10 @@ def count_encoded_docs(monkeypatch):
     """Return a list to which each call of a biLM, with or without gradients, appends
     the number of docs in its batch."""
     numbers = []
-    module = spacy_elmo.layers.elmo_model
-    for name in ("encode_docs", "encode_docs_with_gradients"):
+    for module, name in (
+        (elmo_model, "encode_docs"),
+        (encode_with_gradients, "encode_docs_with_gradients"),
+    ):
         original = getattr(module, name)
 
         def counting(bilm, docs, *args, original=original):

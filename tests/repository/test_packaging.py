@@ -66,8 +66,8 @@ def test_tested_torch_is_pinned_and_the_lower_bound_admits_it():
     (pin,) = [Requirement(line) for line in lines if line.startswith("torch")]
     (pinned,) = pin.specifier
     assert pinned.operator == "==" and pinned.version == "2.13.0"
-    bounds = [Requirement(line) for line in PROJECT["dependencies"]]
-    (torch,) = [bound for bound in bounds if bound.name == "torch"]
+    (torch,) = map(Requirement, PROJECT["optional-dependencies"]["train"])
+    assert torch.name == "torch"
     assert Version(pinned.version) in torch.specifier
     assert not any(bound.operator in ("==", "<", "<=") for bound in torch.specifier)
 
@@ -84,6 +84,13 @@ def test_lower_bounds_are_those_of_the_tested_versions():
     lines = (ROOT / "tests" / "lower_bounds.txt").read_text("utf8").split("\n")
     pins = [line.split("==") for line in lines if line and line[0] != "#"]
     assert dict(pins) == bounds
+
+
+def test_torch_comes_with_extras_alone():
+    assert "torch" not in {Requirement(line).name for line in PROJECT["dependencies"]}
+    for extra in ("cuda12x", "cuda13x", "dev", "project"):
+        lines = map(Requirement, PROJECT["optional-dependencies"][extra])
+        assert any("train" in line.extras for line in lines), extra
 
 
 def test_extras_that_others_name_exist():

@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from functools import partial
 from typing import cast
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -252,7 +253,7 @@ class CPUEngine:
         skip_connections: bool,
     ) -> None:
         small = directions[0][0].weight.numel() < PARALLEL_FROM
-        self.encode = FastEncoder(encoder, small_lstms=small)
+        self.encoder = FastEncoder(encoder, small_lstms=small)
         self.layers = list(zip(*directions))
         self.directions = [
             [self.lstm_type(layer) for layer in layers] for layers in directions
@@ -268,23 +269,18 @@ class CPUEngine:
             ]
         return self._one_sentence_layers
 
-    def run(
-        self, table: Tensor, index: Tensor, packing: Packing, state: State
-    ) -> Tensor:
-        """Run a batch of sentences.
+    def encode(self, ids: np.ndarray) -> Tensor:
+        return self.encoder(torch.from_numpy(ids))
 
-        table (Tensor): Word vectors, (n_words, proj).
-        index (Tensor): The row of each token in the table, sentence after sentence,
-            (n_tokens,).
-        packing (Packing): The layout of the batch.
-        state (State): One row per sentence, in the packing's order; updated in place.
-        RETURNS (Tensor): All layers, (n_tokens, n_layers + 1, 2 * proj), the tokens
-            sentence after sentence.
-        """
+    def run(
+        self, table: Tensor, index: np.ndarray, packing: Packing, state: State
+    ) -> Tensor:
+        """Run a batch of sentences; see Engine.run."""
         size = packing.active[0] * self.directions[0][0].weight.numel()
         one_small = packing.active[0] == 1 and size < PARALLEL_FROM
         if one_small and self.has_one_sentence_path:
-            return self.run_one_sentence(table, index, state)
+            return self.run_one_sentence(table, torch.from_numpy(index), state)
+        rows = torch.from_numpy(index)
         proj = table.shape[1]
         n_layers = len(self.directions[0])
         out = table.new_empty(len(index), n_layers + 1, 2 * proj)
@@ -292,9 +288,9 @@ class CPUEngine:
         def run_direction(d: int) -> None:
             with torch.no_grad():
                 half = out[:, :, d * proj : (d + 1) * proj]
-                half[:, 0] = table[index]
-                order = packing.order[d]
-                x = table[index[order]]  # (n_tokens, proj), packed
+                half[:, 0] = table[rows]
+                order = torch.from_numpy(packing.order[d])
+                x = table[rows[order]]  # (n_tokens, proj), packed
                 outputs = run_stack(
                     self.directions[d],
                     x,

@@ -1,28 +1,24 @@
 """Compute the layers of sentences from their keys: look up or compute the vectors of
 words, make batches, and run them with an engine."""
 
+import os
 import threading
+import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from ..encoders import Key
+from ..array_types import new_empty, stack
+from ..config import BiLMConfig
 from ..state import State
-from .cpu import CPUEngine
-from .int8 import Int8Engine
+from ..word_ids import Key, WordIds
 from .packing import Packing, plan
-from .padded import PaddedEngine
 from .word_cache import WordCache
 
-if TYPE_CHECKING:
-    from ..model import BiLM
+ResultT = TypeVar("ResultT")
 
 PRECISIONS = ("float32", "int8")
-
-ResultT = TypeVar("ResultT")
 
 
 def check_precision(precision: str) -> None:
@@ -30,27 +26,42 @@ def check_precision(precision: str) -> None:
         raise ValueError(f"precision is {precision!r}; expected one of {PRECISIONS}")
 
 
-def make_engine(bilm: "BiLM", precision: str) -> CPUEngine | PaddedEngine:
-    """Make the fastest engine for a model on its current device, in its current
-    dtype."""
-    on_cpu = bilm.device.type == "cpu" and bilm.dtype == torch.float32
-    if precision == "int8" and not on_cpu:
-        raise ValueError("int8 needs a float32 model on a CPU")
-    if not on_cpu:
-        return PaddedEngine(bilm)
-    engine_type = Int8Engine if precision == "int8" else CPUEngine
-    return engine_type(bilm.encoder, bilm.directions, bilm.config.lstm.skip_connections)
+class Engine(Protocol):
+    """Computes word vectors and layers, as arrays or as tensors."""
+
+    def encode(self, ids: np.ndarray) -> Any:
+        """Map ids, as WordIds.encode returns them, to word vectors, (n_words, proj)."""
+
+    def run(self, table: Any, index: np.ndarray, packing: Packing, state: State) -> Any:
+        """Run a batch of sentences.
+
+        table (Array): Word vectors, (n_words, proj).
+        index (np.ndarray): The row of each token in the table, sentence after sentence,
+            (n_tokens,).
+        packing (Packing): The layout of the batch.
+        state (State): One row per sentence, in the packing's order; updated in place.
+        RETURNS (Array): All layers, (n_tokens, n_layers + 1, 2 * proj), the tokens
+            sentence after sentence.
+        """
 
 
 class Embedder:
     """An engine, its word cache, and the states after the first boundary of a sentence.
     All are computed from the current weights."""
 
-    def __init__(self, bilm: "BiLM", *, precision: str, cache_words: int) -> None:
-        self.bilm = bilm
-        self.engine = make_engine(bilm, precision)
-        self.words = WordCache(bilm.encoder, self.engine.encode, cache_words)
+    def __init__(
+        self, config: BiLMConfig, word_ids: WordIds, engine: Engine, cache_words: int
+    ) -> None:
+        self.config = config
+        self.word_ids = word_ids
+        self.engine = engine
+        self.cache_words = cache_words
         self._after_boundary: State | None = None
+        self.forget_words()
+
+    def forget_words(self) -> None:
+        """Begin a new cache of word vectors."""
+        self.words = WordCache(self.word_ids, self.engine.encode, self.cache_words)
 
     def run(
         self,
@@ -58,7 +69,8 @@ class Embedder:
         state: State | None,
         *,
         max_batch_tokens: int,
-        finish: Callable[[int, Tensor], ResultT],
+        finish: Callable[[int, Any], ResultT],
+        boundaries: bool = False,
     ) -> tuple[list[ResultT], State | None]:
         """Compute the layers of sentences.
 
@@ -66,29 +78,29 @@ class Embedder:
         state (State | None): Sentence r starts from row r; missing rows are zero. It is
             not changed. None starts every sentence from zero.
         max_batch_tokens (int): The most tokens to compute at a time.
-        finish (Callable): Called with the number of each sentence and its layers
-            without boundaries, (n_tokens, n_layers + 1, width), a view of its batch.
+        finish (Callable): Called with the number of each sentence and its layers,
+            (n_tokens, n_layers + 1, width), a view of its batch.
+        boundaries (bool): Whether the layers include those of the sentence boundaries.
         RETURNS (tuple): The results of finish, in order, and the states after the
             sentences (None if state is None).
         """
         table, index = self.words.lookup(sentences)
-        shape = (0, self.bilm.config.lstm.n_layers + 1, self.bilm.config.width)
-        empty = table.new_empty(shape)
         out: dict[int, ResultT] = {}
         # Boundaries can often be skipped. Without a given state, reading the first one
         # leads to the same state in all sentences, so it is computed once. The last one
         # is not needed, because nothing is read after it.
-        skip = state is None and self.bilm.encoder.fixed_boundaries
+        skip = state is None and self.word_ids.fixed_boundaries and not boundaries
         if skip:
             index = [rows[1:-1] for rows in index]
         elif state is not None:
             state = state.resized(len(sentences))
+        cut = 0 if skip or boundaries else 1
         for packing in plan([len(rows) for rows in index], max_batch_tokens):
             n = len(packing.rows)
             if skip:
                 start = self.after_boundary().take([0] * n)
             elif state is None:
-                start = State.zeros(self.bilm.config.lstm, n, table)
+                start = State.zeros(self.config.lstm, n, table)
             else:
                 start = state.take(packing.rows)
             layers = self.engine.run(table, packing.index(index), packing, start)
@@ -97,11 +109,11 @@ class Embedder:
             for row, begin, length in zip(
                 packing.rows, packing.starts, packing.lengths
             ):
-                cut = 0 if skip else 1
                 out[row] = finish(row, layers[begin + cut : begin + length - cut])
         for row in range(len(sentences)):
             if row not in out:
-                out[row] = finish(row, empty)
+                shape = (0, self.config.lstm.n_layers + 1, self.config.width)
+                out[row] = finish(row, new_empty(shape, table))
         return [out[row] for row in range(len(sentences))], state
 
     def after_boundary(self) -> State:
@@ -111,39 +123,34 @@ class Embedder:
         RETURNS (State): A state with one row.
         """
         if self._after_boundary is None:
-            begin, end = self.bilm.encoder.keys([])
+            begin, end = self.word_ids.keys([])
             table, index = self.words.lookup([[begin], [end]])
             packing = Packing([0, 1], [1, 1])
-            state = State.zeros(self.bilm.config.lstm, 2, table)
-            self.engine.run(
-                table, torch.from_numpy(np.concatenate(index)), packing, state
-            )
+            state = State.zeros(self.config.lstm, 2, table)
+            self.engine.run(table, np.concatenate(index), packing, state)
             self._after_boundary = State(
-                torch.stack([state.h[0, :, :1], state.h[1, :, 1:]]),
-                torch.stack([state.c[0, :, :1], state.c[1, :, 1:]]),
+                stack([state.h[0, :, :1], state.h[1, :, 1:]]),
+                stack([state.c[0, :, :1], state.c[1, :, 1:]]),
             )
         return self._after_boundary
 
 
 class EmbedderSlot:
-    """Holds the embedder of a model and makes a new one when weights, precision or the
-    size of the cache have changed."""
+    """Holds the embedder of a model, and makes a new one when anything has changed that
+    it was made for."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._embedder: Embedder | None = None
         self._made_for: Any = None
+        _slots.add(self)
 
-    def get(self, bilm: "BiLM") -> Embedder:
-        """Return an embedder for the model as it is now."""
-        check_precision(bilm.precision)
-        weights = tuple((p.data_ptr(), p._version) for p in bilm.parameters())
-        made_for = (weights, bilm.precision, bilm.cache_words)
+    def get(self, made_for: Any, make: Callable[[], Embedder]) -> Embedder:
+        """Return the embedder that was made for an equal value of made_for, or make
+        one."""
         with self._lock:
             if self._embedder is None or self._made_for != made_for:
-                self._embedder = Embedder(
-                    bilm, precision=bilm.precision, cache_words=bilm.cache_words
-                )
+                self._embedder = make()
                 self._made_for = made_for
             return self._embedder
 
@@ -155,3 +162,22 @@ class EmbedderSlot:
         """Drop the cached vectors of words."""
         if self._embedder is not None:
             self._embedder.words.clear()
+
+    def after_fork(self) -> None:
+        """Replace the locks, which a thread of the parent process may have held, and
+        the cache, which it may have been changing."""
+        self._lock = threading.Lock()
+        if self._embedder is not None:
+            self._embedder.forget_words()
+
+
+_slots: "weakref.WeakSet[EmbedderSlot]" = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for slot in list(_slots):
+        slot.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import torch
-from torch import Tensor
 
 
 class Packing:
@@ -17,7 +15,7 @@ class Packing:
     starts (np.ndarray): The position of the first token of each sentence if all tokens
         are counted sentence after sentence, (n_rows,).
     active (list[int]): The number of sentences still active at each step.
-    order (list[Tensor]): One tensor (n_tokens,) for the forward and one for the
+    order (list[np.ndarray]): One array (n_tokens,) for the forward and one for the
         backward direction. It has the token at each place of the layout; tokens are
         counted sentence after sentence.
     """
@@ -32,16 +30,16 @@ class Packing:
         self.active: list[int] = running.sum(1).tolist()
         forward = (self.starts + steps)[running]
         backward = (self.starts + self.lengths - 1 - steps)[running]
-        self.order = [torch.from_numpy(forward), torch.from_numpy(backward)]
+        self.order = [forward, backward]
 
-    def index(self, sentences: Sequence[np.ndarray]) -> Tensor:
+    def index(self, sentences: Sequence[np.ndarray]) -> np.ndarray:
         """Concatenate the token numbers of the batch's sentences, longest first.
 
         sentences (Sequence[np.ndarray]): For each sentence of the call, a number for
             each token, such as its row in a table, (n_tokens of the sentence,).
-        RETURNS (Tensor): (n_tokens,).
+        RETURNS (np.ndarray): (n_tokens,).
         """
-        return torch.from_numpy(np.concatenate([sentences[row] for row in self.rows]))
+        return np.concatenate([sentences[row] for row in self.rows])
 
 
 def plan(lengths: Sequence[int], max_tokens: int) -> Iterator[Packing]:

@@ -4,6 +4,7 @@ tests of the other engines."""
 from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from ..devices import to_device
@@ -20,18 +21,18 @@ class PaddedEngine:
     def __init__(self, bilm: "BiLM") -> None:
         self.bilm = bilm
 
-    def encode(self, ids: Tensor) -> Tensor:
-        return self.bilm.encoder(ids)
+    def encode(self, ids: np.ndarray) -> Tensor:
+        return self.bilm.encoder(torch.from_numpy(ids))
 
     def run(
-        self, table: Tensor, index: Tensor, packing: Packing, state: State
+        self, table: Tensor, index: np.ndarray, packing: Packing, state: State
     ) -> Tensor:
-        """Run a batch of sentences; see CPUEngine.run."""
+        """Run a batch of sentences; see Engine.run."""
         # All indices are made on the host: to count the true values of a mask on a GPU,
         # we would have to wait for the GPU.
         active = np.arange(packing.lengths[0]) < packing.lengths[:, None]
         padded = np.zeros(active.shape, dtype=np.int64)
-        padded[active] = index.numpy()
+        padded[active] = index
         x = table[to_device(padded, table.device)]  # (n_rows, n_steps, proj)
         lengths = to_device(packing.lengths, table.device)
         output = self.bilm.contextualize(x, lengths, state)

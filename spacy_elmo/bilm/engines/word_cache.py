@@ -2,13 +2,12 @@
 
 import threading
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from ..devices import to_device
-from ..encoders import Key, TokenEncoder
+from ..array_types import concatenate, new_empty
+from ..word_ids import Key, WordIds
 
 # Words encoded at a time: enough for fast matrix products, with little memory.
 CHUNK = 512
@@ -21,23 +20,24 @@ class WordCache:
     refilled with the words of the call. A call with more distinct words than max_words
     does not use the cache. So a repeated call returns exactly the same vectors.
 
-    encoder (TokenEncoder): Maps keys to ids.
-    compute (Callable): Maps ids (n_keys, width) to vectors, (n_keys, output_dim).
+    word_ids (WordIds): Maps keys to ids.
+    compute (Callable): Maps ids (n_keys, width) to vectors, (n_keys, output_dim), as an
+        array or a tensor.
     max_words (int): The most words that the cache holds.
     """
 
     def __init__(
         self,
-        encoder: TokenEncoder,
-        compute: Callable[[Tensor], Tensor],
+        word_ids: WordIds,
+        compute: Callable[[np.ndarray], Any],
         max_words: int,
     ) -> None:
-        self.encoder = encoder
+        self.word_ids = word_ids
         self.compute = compute
         self.max_words = max_words
         self._lock = threading.Lock()
         self._rows: dict[Key, int] = {}
-        self._table = torch.empty(0, encoder.output_dim)
+        self._table: Any = ()
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -46,7 +46,7 @@ class WordCache:
         with self._lock:
             self._rows = {}
 
-    def lookup(self, sentences: Sequence[list[Key]]) -> tuple[Tensor, list[np.ndarray]]:
+    def lookup(self, sentences: Sequence[list[Key]]) -> tuple[Any, list[np.ndarray]]:
         """Look up the vectors of all words, and compute those that are missing.
 
         sentences (Sequence[list[Key]]): The keys of each sentence.
@@ -55,8 +55,8 @@ class WordCache:
         """
         distinct = dict.fromkeys(key for keys in sentences for key in keys)
         if len(distinct) > self.max_words:
-            rows = {key: row for row, key in enumerate(distinct)}
-            table = self._compute(list(distinct))
+            keys, table = self._compute(list(distinct))
+            rows = {key: row for row, key in enumerate(keys)}
         else:
             with self._lock:
                 self._add(list(distinct))
@@ -76,29 +76,26 @@ class WordCache:
             self._rows = {}
         if not new:
             return
-        vectors = self._compute(new)
+        new, vectors = self._compute(new)
         used = len(self._rows)
         needed = used + len(new)
         if needed > len(self._table) or not used:
             room = min(self.max_words, max(needed, 2 * used))
-            table = vectors.new_empty(room, vectors.shape[1])
+            table = new_empty((room, vectors.shape[1]), vectors)
             if used:
                 table[:used] = self._table[:used]
             self._table = table
         self._table[used:needed] = vectors
         self._rows.update(zip(new, range(used, needed)))
 
-    def _compute(self, keys: list[Key]) -> Tensor:
-        """Compute the vectors of keys, (n_keys, output_dim). Words of similar length
-        are computed together, which saves padding."""
-        cost = np.array([self.encoder.cost(key) for key in keys])
-        order = np.argsort(cost, kind="stable")
-        out = None
-        for start in range(0, len(order), CHUNK):
-            chosen = order[start : start + CHUNK]
-            vectors = self.compute(self.encoder.encode([keys[k] for k in chosen]))
-            if out is None:
-                out = vectors.new_empty(len(keys), vectors.shape[1])
-            out[to_device(chosen, out.device)] = vectors
-        assert out is not None
-        return out
+    def _compute(self, keys: list[Key]) -> tuple[list[Key], Any]:
+        """Compute the vectors of keys. Words of similar length are computed together,
+        which saves padding.
+
+        RETURNS (tuple): The keys in another order, and their vectors in that order,
+            (n_keys, output_dim).
+        """
+        keys = sorted(keys, key=self.word_ids.cost)
+        chunks = [keys[at : at + CHUNK] for at in range(0, len(keys), CHUNK)]
+        encoded = (self.word_ids.encode(chunk) for chunk in chunks)
+        return keys, concatenate([self.compute(ids) for ids in encoded])

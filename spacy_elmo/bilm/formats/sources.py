@@ -1,10 +1,14 @@
 """Load a biLM from any source (a path or a name), and save it in any format."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, overload
 
+from ..bilm_base import BiLMBase
 from ..data import BiLMData
+from ..engines.embedder import check_precision
 from ..errors import SourceError
+from ..extras import has_torch, require_torch
+from ..numpy_model import NumpyBiLM
 from .bundled import bundled_names, find_bundled
 from .hdf5 import find_hdf5, load_hdf5, save_hdf5
 from .manylangs import is_manylangs, load_manylangs
@@ -15,27 +19,86 @@ if TYPE_CHECKING:
     from ..model import BiLM
 
 FORMATS = ("native", "hdf5")
+ENGINES = ("auto", "torch", "numpy")
+
+
+@overload
+def load_bilm(
+    source: str | Path,
+    *,
+    engine: Literal["torch"],
+    device: str = "cpu",
+    precision: str = "float32",
+) -> "BiLM": ...
+
+
+@overload
+def load_bilm(
+    source: str | Path,
+    *,
+    engine: str = "auto",
+    device: str = "cpu",
+    precision: str = "float32",
+) -> BiLMBase: ...
 
 
 def load_bilm(
-    source: str | Path, *, device: str = "cpu", precision: str = "float32"
-) -> "BiLM":
+    source: str | Path,
+    *,
+    engine: str = "auto",
+    device: str = "cpu",
+    precision: str = "float32",
+) -> BiLMBase:
     """Load a biLM.
 
     source (str | Path): A native biLM folder; a folder with options.json and
         weights.hdf5, or with *_options.json and *_weights.hdf5, or either of the two
         files; an ELMoForManyLangs folder; or the name of a bundled biLM.
+    engine (str): What it computes with: "torch", "numpy", or "auto" for torch where it
+        is installed.
     device (str): The torch device to put it on.
-    precision (str): "float32", or "int8" for faster and approximate vectors on a CPU.
-    RETURNS (BiLM): The model, ready to embed.
+    precision (str): "float32", or "int8" for faster and approximate vectors on a CPU,
+        with torch.
+    RETURNS (BiLMBase): The model, ready to embed.
     """
-    from ..engines.embedder import check_precision
+    check_precision(precision)
+    engine = choose_engine(engine, device=device, precision=precision)
+    bilm = make_model(load_data(source), engine)
+    bilm.precision = precision
+    return bilm.to(device) if engine == "torch" else bilm  # type: ignore[attr-defined]
+
+
+def make_model(data: BiLMData, engine: str = "auto") -> BiLMBase:
+    """Make the model of an engine from its data.
+
+    engine (str): As for load_bilm.
+    """
+    if choose_engine(engine) == "numpy":
+        return NumpyBiLM(data)
     from ..torch_data import make_bilm
 
-    check_precision(precision)
-    bilm = make_bilm(load_data(source)).to(device)
-    bilm.precision = precision
-    return bilm
+    return make_bilm(data)
+
+
+def choose_engine(
+    engine: str = "auto", *, device: str = "cpu", precision: str = "float32"
+) -> str:
+    """Return "torch" or "numpy". Raise ValueError if the engine has no such device or
+    precision, or is not installed. The arguments are those of load_bilm."""
+    if engine not in ENGINES:
+        raise ValueError(f"engine is {engine!r}; expected one of {ENGINES}")
+    unusual = f"device '{device}'" if device != "cpu" else ""
+    if precision != "float32":
+        unusual = f"precision '{precision}'"
+    if engine == "numpy" and unusual:
+        raise ValueError(
+            f"found {unusual} with engine 'numpy'; expected engine 'torch'"
+        )
+    if engine == "torch" or unusual:
+        require_torch(unusual or "engine 'torch'")
+    if engine == "auto":
+        return "torch" if has_torch() else "numpy"
+    return engine
 
 
 def load_data(source: str | Path) -> BiLMData:
@@ -89,7 +152,7 @@ def save_data(
 
 
 def save_bilm(
-    bilm: "BiLM", folder: str | Path, format: str = "native", dtype: str = STORED
+    bilm: BiLMBase, folder: str | Path, format: str = "native", dtype: str = STORED
 ) -> None:
     """Write a biLM to a folder; arguments as for save_data."""
     save_data(bilm.data, folder, format, dtype)

@@ -10,13 +10,14 @@ from spacy_elmo.bilm.engines.word_cache import WordCache
 def encoded(tiny, monkeypatch):
     """Return a list that collects all keys that the model encodes, in order."""
     keys = []
-    original = tiny.bilm.encoder.encode
+    word_ids = tiny.bilm.encoder.word_ids
+    original = word_ids.encode
 
     def encode(some):
         keys.extend(some)
         return original(some)
 
-    monkeypatch.setattr(tiny.bilm.encoder, "encode", encode)
+    monkeypatch.setattr(word_ids, "encode", encode)
     return keys
 
 
@@ -29,9 +30,16 @@ def test_cached_words_are_not_computed_again(tiny, encoded):
     assert encoded == ["dog"]
 
 
+def make_cache(bilm, max_words):
+    def compute(ids):
+        return bilm.encoder(torch.from_numpy(ids))
+
+    return WordCache(bilm.encoder.word_ids, compute, max_words)
+
+
 @torch.no_grad()
 def test_cache_holds_no_more_words_than_its_limit(tiny):
-    cache = WordCache(tiny.bilm.encoder, tiny.bilm.encoder, 6)
+    cache = make_cache(tiny.bilm, 6)
     for number in range(10):
         cache.lookup([[f"w{number}"]])
         assert 0 < len(cache) <= 6
@@ -50,8 +58,7 @@ def test_a_call_with_too_many_words_leaves_the_cache(tiny, encoded):
 
 @torch.no_grad()
 def test_emptying_the_cache_keeps_the_table_of_an_earlier_call(tiny):
-    encoder = tiny.bilm.encoder
-    cache = WordCache(encoder, encoder, 3)
+    cache = make_cache(tiny.bilm, 3)
     table, index = cache.lookup([["a", "b"]])
     before = table[index[0]]
     cache.lookup([["c", "d"]])  # empties the cache, which has no room for four

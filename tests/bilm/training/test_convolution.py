@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from spacy_elmo.bilm.config import BytesConfig
-from spacy_elmo.bilm.encoders import Boundary, ByteEncoder
+from spacy_elmo.bilm.encoders import make_encoder as make_uninitialized
 from spacy_elmo.bilm.training.convolution import same_end
+from spacy_elmo.bilm.word_ids import Boundary
 
 WORDS = ["a", "bb", "눈이", "hello", "anti-establishment", Boundary.BEGIN, ""]
 
@@ -14,7 +15,7 @@ def make_encoder(**overrides):
     torch.manual_seed(0)
     settings = {"char_dim": 3, "filters": [[1, 4], [4, 5], [2, 3]], "max_chars": 24}
     config = BytesConfig(**{**settings, **overrides})
-    encoder = ByteEncoder(config, 6, projection=True)
+    encoder = make_uninitialized(config, 6, projection=True, lexicon=None)
     for module in encoder.modules():
         if hasattr(module, "reset_parameters"):
             module.reset_parameters()

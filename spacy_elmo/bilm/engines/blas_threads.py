@@ -1,0 +1,99 @@
+"""Control the threads of numpy's matrix products."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+ResultT = TypeVar("ResultT")
+
+
+@cache
+def find_blas() -> Any:
+    """Find the libraries that compute matrix products. Searched only once, because that
+    takes milliseconds."""
+    return ThreadpoolController().select(user_api="blas")
+
+
+class _Limit:
+    """Counts the calls that limit the libraries to one thread. The limit holds for all
+    threads of the process, so the last call to end restores it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.n_calls = 0
+        self.n_threads = 1
+        self.limiter: Any = None
+
+    def begin(self) -> int:
+        """Begin to limit, and return the number of threads without the limit."""
+        with self.lock:
+            if not self.n_calls:
+                counts = [lib.num_threads for lib in find_blas().lib_controllers]
+                self.n_threads = max(counts, default=1)
+                if self.n_threads > 1:
+                    self.limiter = find_blas().limit(limits=1)
+            self.n_calls += 1
+            return self.n_threads
+
+    def end(self) -> None:
+        with self.lock:
+            self.n_calls -= 1
+            if not self.n_calls and self.limiter is not None:
+                self.limiter.restore_original_limits()
+                self.limiter = None
+
+
+_limit = _Limit()
+_pool: ThreadPoolExecutor | None = None
+_pool_lock = threading.Lock()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[int]:
+    """Let matrix products use one thread within the block. Our products are small:
+    waiting for other threads would cost more than they gain.
+
+    YIELDS (int): The number of threads that may be used.
+    """
+    n_threads = _limit.begin()
+    try:
+        yield n_threads
+    finally:
+        _limit.end()
+
+
+def side_by_side(
+    tasks: Sequence[Callable[[], ResultT]], parallel: bool
+) -> list[ResultT]:
+    """Run tasks that compute with numpy, at the same time if parallel.
+
+    RETURNS (list[ResultT]): The results of the tasks, in order.
+    """
+    global _pool
+    if not parallel:
+        return [task() for task in tasks]
+    with _pool_lock:
+        if _pool is None:
+            _pool = ThreadPoolExecutor(2, thread_name_prefix="spacy-elmo")
+        pool = _pool
+    return [future.result() for future in [pool.submit(task) for task in tasks]]
+
+
+def _after_fork() -> None:
+    """Begin anew in a forked process: threads do not survive the fork, and other
+    threads of the parent may have held the locks or a limit."""
+    global _limit, _pool, _pool_lock
+    limiter = _limit.limiter
+    _limit, _pool, _pool_lock = _Limit(), None, threading.Lock()
+    if limiter is not None:
+        limiter.restore_original_limits()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

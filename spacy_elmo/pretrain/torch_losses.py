@@ -1,0 +1,45 @@
+"""Compute the losses of a window with torch."""
+
+import numpy as np
+import torch
+
+from ..bilm import BiLM
+from ..bilm.engines.threads import side_by_side
+from ..bilm.state import LayerState, State
+from ..bilm.training.step import run_direction
+from .windows import WindowEncoder, WordNumbers
+
+
+@torch.no_grad()
+def compute_losses(
+    bilm: BiLM,
+    window_encoder: WindowEncoder,
+    numbers: WordNumbers,
+    mask: np.ndarray,
+    state: State,
+) -> tuple[list[float], State]:
+    """Compute the losses of a window or a batch of sentences.
+
+    mask (np.ndarray): False for padding, (n_steps, n_rows).
+    state (State): The LSTM states at the beginning.
+    RETURNS (tuple[list[float], State]): The summed loss of each direction, and the LSTM
+        states at the end.
+    """
+    head = bilm.softmax
+    assert head is not None
+    window = window_encoder.encode(numbers)
+    vectors = bilm.encoder(*window.ids)
+    chosen = torch.from_numpy(np.flatnonzero(mask)).to(bilm.device)
+
+    @torch.no_grad()
+    def direction(d: int) -> tuple[float, list[LayerState]]:
+        top, last = run_direction(bilm, d, vectors[window.tokens[d]], state)
+        hidden = top.flatten(0, 1)[chosen]
+        targets = window.targets[d].flatten()[chosen]
+        loss = -head.log_probs(hidden, targets).double().sum()
+        return loss.item(), last
+
+    tasks = [lambda: direction(0), lambda: direction(1)]
+    results = side_by_side(tasks, parallel=bilm.device.type == "cpu")
+    losses, states = zip(*results)
+    return list(losses), State.stack(states)
