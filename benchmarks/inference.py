@@ -24,6 +24,7 @@ from report import SINGLE, WHOLE, Measurement, SizeReport, compare, format_repor
 from workers import Worker, WorkerError
 
 OURS, INT8, CACHED = "ours float32", "ours int8", "ours cached"
+NUMPY = "ours numpy"
 PEER_CHECK = 8  # sentences in the comparison with a peer
 INT8_CHECK = 64  # sentences in the comparison of int8 with float32
 SETTLE = 0.3  # seconds before a timed call, until the last system's threads are idle
@@ -50,12 +51,13 @@ class System:
 
 
 def list_systems(args: argparse.Namespace) -> list[System]:
-    """List spacy_elmo in three variants, then the peers (AllenNLP and simple_elmo)
+    """List spacy_elmo in four variants, then the peers (AllenNLP and simple_elmo)
     whose interpreters were given."""
     own, sizes = sys.executable, tuple(sorted(args.batch_sizes))
     script = "ours_worker.py"
     systems = [
         System(OURS, script, own, (SINGLE, WHOLE), {"precision": "float32"}),
+        System(NUMPY, script, own, (SINGLE, WHOLE), {"engine": "numpy"}),
         System(INT8, script, own, (SINGLE, WHOLE), {"precision": "int8"}),
         System(CACHED, script, own, (SINGLE, *sizes, WHOLE), {"warm": True}),
     ]
@@ -144,7 +146,7 @@ class SizeRun:
         vectors: dict[str, list[np.ndarray]] = {}
         for name in names:
             path = self.workdir / "vectors.npz"
-            count = INT8_CHECK if name in (OURS, INT8) else PEER_CHECK
+            count = INT8_CHECK if name in (OURS, NUMPY, INT8) else PEER_CHECK
             self.workers[name].call("save", count=count, path=str(path))
             with np.load(path) as arrays:
                 vectors[name] = [arrays[f"arr_{i}"] for i in range(len(arrays))]

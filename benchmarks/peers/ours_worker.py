@@ -18,14 +18,20 @@ class Ours:
         self.load_bilm = load_bilm
 
     def load(
-        self, folder: str, precision: str = "float32", warm: bool = False, **_: Any
+        self,
+        folder: str,
+        engine: str = "torch",
+        precision: str = "float32",
+        warm: bool = False,
+        **_: Any,
     ) -> None:
         """Load the biLM of a folder.
 
+        engine (str): "torch" or "numpy".
         precision (str): "float32" or "int8".
         warm (bool): Keep the word cache from one timed call to the next.
         """
-        self.bilm = self.load_bilm(folder, precision=precision)
+        self.bilm = self.load_bilm(folder, engine=engine, precision=precision)
         self.bilm.embed([["A", "sentence"]])  # the first call packs the weights
         self.warm = warm
 

@@ -56,8 +56,8 @@ _pool_lock = threading.Lock()
 
 @contextmanager
 def one_blas_thread() -> Iterator[int]:
-    """Let matrix products use one thread within the block. Our products are small:
-    waiting for other threads would cost more than they gain.
+    """Let matrix products use one thread within the block. Those of an LSTM step are
+    small: waiting for other threads would cost more than they gain.
 
     YIELDS (int): The number of threads that may be used.
     """

@@ -17,6 +17,10 @@ class NumpyEncoder:
 
     def __init__(self, config: BiLMConfig, arrays: Arrays) -> None:
         self.features = _make_features(config, arrays)
+        # The weights that are multiplied with one character, about.
+        self.n_weights = sum(
+            array.size for name, array in arrays.items() if "cnn.weights." in name
+        )
         self.weight = self.bias = None
         if config.encoder_projection:
             self.weight = arrays["encoder.projection.weight"]

@@ -1,6 +1,8 @@
 """Inference on arrays, without torch."""
 
+from contextlib import nullcontext
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +18,9 @@ from .packing import Packing
 # The number of multiplications per step from which on it is faster to run the two
 # directions in two threads.
 PARALLEL_FROM = 2**22
+# The number of multiplications from which on words are encoded with all threads: more
+# than the words of a sentence need at the bundled size.
+ENCODE_PARALLEL_FROM = 2**26
 
 
 class NumpyEngine:
@@ -46,7 +51,9 @@ class NumpyEngine:
 
     def encode(self, ids: np.ndarray) -> np.ndarray:
         """Map ids to word vectors; see Engine.encode."""
-        with one_blas_thread(), np.errstate(over="ignore"):
+        large = ids.size * self.encoder.n_weights >= ENCODE_PARALLEL_FROM
+        threads: Any = nullcontext() if large else one_blas_thread()
+        with threads, np.errstate(over="ignore"):
             return self.encoder(ids)
 
     def run(
