@@ -38,7 +38,7 @@ def update_like_a_loop(nlp, batches, optimizer):
 
 @pytest.mark.parametrize("update", [update_like_spacy_train, update_like_a_loop])
 def test_fine_tuning_encodes_each_batch_once(bilm, encoded, update):
-    tasks = {"tagger": with_elmo("both"), "parser": with_elmo(), "ner": elmo_alone()}
+    tasks = {"tagger": with_elmo("both"), "ner": elmo_alone()}
     nlp, examples = make_nlp(bilm, tasks, frozen=False)
     before = weights_of(nlp)
     encoded.clear()

@@ -70,7 +70,7 @@ def settings(folder):
     return add
 
 
-@pytest.mark.parametrize("lang", ["en", "ko"])
+@pytest.mark.parametrize("lang", ["ko", pytest.param("en", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("name", "given"), ALL, ids=NAMES)
 def test_debug_config(name, given, lang, settings):
     debug_config(path_of(name), overrides=settings(name, {**given, "nlp.lang": lang}))

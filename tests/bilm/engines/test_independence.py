@@ -56,7 +56,10 @@ def test_vectors_do_not_depend_on_words_before_in_int8(published, sentences):
     assert_independent_of_words_before(published, sentences[:6], 0.05)
 
 
-@pytest.mark.parametrize("cache_words", [0, 3, 8, 10, 12, 2**15])
+@pytest.mark.parametrize(
+    "cache_words",
+    [0, 8, 2**15, *(pytest.param(n, marks=pytest.mark.slow) for n in (3, 10, 12))],
+)
 def test_the_same_call_gives_the_same_bits(published, any_kernel, cache_words):
     published.cache_words = cache_words
     first = published.embed(A)
