@@ -38,6 +38,7 @@ MARKERS = {
     "index.json": "an index",
 }
 
+LARGEST = 1e100
 MAX_LINE = 2**24  # bytes of a row of a log
 
 DataT = TypeVar("DataT")
@@ -164,6 +165,7 @@ class _Loader:
                 data = _parse(read_regular(path))
                 if not _belongs_to_comparison(path, data):
                     kind = _find_kind(data)
+                    _check_numbers(data)
                     name = str(data.get("title") or file.removesuffix(path.suffix))
                     result = KINDS[kind](**data)
                     found = getattr(self.results, kind)
@@ -175,7 +177,7 @@ class _Loader:
                 self.results.skipped.append(f"{file}: {error}")
         except ValidationError as error:
             self.results.skipped.append(f"{file}: {_first_problem(error)}")
-        except (ValueError, OSError) as error:
+        except (ValueError, OSError, RecursionError) as error:
             self.results.skipped.append(f"{file}: {error}")
 
     def _place(self, path: Path) -> str:
@@ -215,6 +217,15 @@ def _parse(data: bytes) -> Any:
         raise ForeignFile(f"found no JSON ({error})") from None
 
 
+def _check_numbers(data: Any) -> None:
+    """Raise ValueError if data has a number that no chart can show."""
+    if isinstance(data, dict | list):
+        for value in data.values() if isinstance(data, dict) else data:
+            _check_numbers(value)
+    elif isinstance(data, int | float) and not -LARGEST < data < LARGEST:
+        raise ValueError("found NaN or a number beyond 1e100; expected smaller ones")
+
+
 def _find_kind(data: Any) -> str:
     """Return the kind of a result, which is a key of KINDS."""
     if isinstance(data, dict):
@@ -236,6 +247,7 @@ def _load_log(path: Path) -> PretrainingLog:
                 row = _parse(line)
             except ForeignFile:
                 continue
+            _check_numbers(row)
             kind = row.get("type") if isinstance(row, dict) else None
             if kind == "step":
                 log.steps.append(StepRow(**row))

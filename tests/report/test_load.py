@@ -1,5 +1,7 @@
 """Test which files of a folder are shown, and which are skipped."""
 
+import json
+
 import pytest
 from helpers import report_samples as samples
 from helpers.html_tree import parse
@@ -167,3 +169,14 @@ def test_log_of_a_run_that_was_killed(tmp_path):
     log.write_text(log.read_text() + '{"type": "step", "wor')
     results = load_results(tmp_path)
     assert results.logs[0].data == whole and results.skipped == []
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-1e999", "1e308", "9" * 400])
+def test_numbers_that_no_chart_can_show_are_skipped(tmp_path, number):
+    samples.write(tmp_path / "good.json", samples.perplexity(50.0))
+    text = json.dumps(samples.perplexity(12345.0)).replace("12345.0", number, 1)
+    (tmp_path / "bad.json").write_text(text)
+    results = load_results(tmp_path)
+    assert results.files == ["good.json"]
+    (reason,) = results.skipped
+    assert reason.startswith("bad.json: found NaN or a number beyond 1e100")
