@@ -1,16 +1,33 @@
-"""ELMo for spaCy: contextual word vectors from a bidirectional language model."""
+"""ELMo for spaCy: contextual word vectors from a bidirectional language model.
 
+Names that need torch or spaCy are imported when they are first used.
+"""
+
+from importlib import import_module
 from typing import Any
 
 from .about import __version__
 
-__all__ = ["BiLM", "__version__", "load_bilm"]
+__all__ = ["BiLM", "Neighbors", "__version__", "load_bilm", "show"]
+
+# The module that has each name; the name of a module itself has none.
+_MODULES = {
+    "BiLM": ".bilm",
+    "Neighbors": ".analysis.neighbor_index",
+    "load_bilm": ".bilm",
+    "show": None,
+}
 
 
 def __getattr__(name: str) -> Any:
     # Every spaCy command imports this package, and importing torch would slow it down.
-    if name in ("BiLM", "load_bilm"):
-        from . import bilm
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = _MODULES[name]
+    if module is None:
+        return import_module(f".{name}", __name__)
+    return getattr(import_module(module, __name__), name)
 
-        return getattr(bilm, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -103,6 +103,12 @@ def fingerprint_text(text: str) -> str:
     return fingerprint_files((kind_of(path), path) for path in find_files([text]))
 
 
+def read_index_key(folder: Path) -> dict[str, Any] | None:
+    """Return the key that is stored with an index; None if there is none."""
+    key = (_read_meta(folder) or {}).get("key")
+    return key if isinstance(key, dict) else None
+
+
 def open_index(
     folder: Path,
     key: dict[str, Any],

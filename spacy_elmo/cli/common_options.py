@@ -199,25 +199,10 @@ def get_tokenization(
     tokenized: bool = False,
     encoding: str = "utf-8",
 ) -> "Tokenization":
-    """Return the tokenization that the options ask for.
-
-    Without a lang or tokenizer, use the one of the text that the biLM was trained on.
-    But if lang is another language, use the default tokenizer of that language.
-    """
-    from ..text.tokenizers import Tokenization
+    """Return the tokenization that the options ask for; see choose_tokenization."""
+    from ..text.tokenizers import choose_tokenization
 
     training = bilm.config.training
-    for key in ("lang", "tokenizer"):
-        if not isinstance(training.get(key), str | None):
-            raise ValueError(
-                f"found training.{key} {training[key]!r} in the config of the biLM; "
-                f"expected a text"
-            )
-    is_same_lang = lang in (None, training.get("lang"))
-    tokenization = Tokenization(
-        lang or training.get("lang") or "xx",
-        tokenizer or (training.get("tokenizer") if is_same_lang else None),
-        tokenized,
-        encoding,
+    return choose_tokenization(
+        training, lang, tokenizer, tokenized, encoding, say=msg.info
     )
-    return tokenization.or_rules(msg.info)

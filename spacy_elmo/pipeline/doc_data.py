@@ -1,7 +1,8 @@
 """Store ELMo data on docs, and define the extension attributes that give access to it:
-`elmo` of docs, tokens and spans, `elmo_layers` of tokens, and `elmo_surprisal` of docs
-and tokens."""
+`elmo` and `elmo_similarity` of docs, tokens and spans, `elmo_layers` of tokens, and
+`elmo_surprisal` of docs and tokens."""
 
+from collections.abc import Iterator
 from typing import Any, TypedDict
 
 import numpy as np
@@ -49,17 +50,48 @@ def set_data(doc: Doc, data: ElmoData | None) -> None:
 
 
 class ElmoView:
-    """The ELMo vectors of a doc: `doc._.elmo`."""
+    """The ELMo vectors of a doc: `doc._.elmo`.
+
+    It has as many items as the doc has tokens: `doc._.elmo[i]` is the mixed vector of
+    token i, (width,), and `doc._.elmo[i:j]` those of several, (j - i, width).
+    """
 
     def __init__(self, doc: Doc) -> None:
         self.doc = doc
 
     def __repr__(self) -> str:
         data = get_data(self.doc)
-        kept = "nothing computed"
+        kept = ["nothing computed"]
         if data is not None:
-            kept = "vectors" if data["layers"] is None else "layers and vectors"
-        return f"<ELMo of {len(self.doc)} tokens: {kept}>"
+            shapes: dict[str, Any] = {}
+            if data["layers"] is not None:
+                shapes["layers"] = data["layers"].shape
+                shapes["vectors"] = (len(data["layers"]), data["layers"].shape[2])
+            elif data["vectors"] is not None:
+                shapes["vectors"] = data["vectors"].shape
+            if data["surprisal"] is not None:
+                shapes["surprisal"] = data["surprisal"].shape
+            kept = [f"{name} {shape}" for name, shape in shapes.items()]
+            kept.append(f"biLM {data['weights'][:8]}")
+        return f"<ELMo of {len(self.doc)} tokens: {', '.join(kept)}>"
+
+    def __len__(self) -> int:
+        return len(self.doc)
+
+    def __getitem__(self, index: int | slice) -> Any:
+        """Return the mixed vector of a token, (width,), or those of a slice of tokens,
+        (n_sliced, width)."""
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
+            return self.vectors[index] if step != 1 else self._rows(start, stop)
+        position = range(len(self))[index]  # raises IndexError beyond the doc
+        return self._rows(position, position + 1)[0]
+
+    def __iter__(self) -> Iterator[Floats1d]:
+        return iter(self.vectors)
+
+    def _rows(self, start: int, stop: int) -> Floats2d:
+        return self.vectors_of(slice(start, max(start, stop)))
 
     @property
     def layers(self) -> Floats3d:
@@ -160,19 +192,29 @@ def _get_span(span: Span) -> Floats1d:
     return vectors.sum(axis=0) / max(len(vectors), 1)
 
 
+def _get_similarity(one: Any, other: Any) -> float:
+    """Return the cosine of the ELMo vectors of two tokens, spans or docs."""
+    from .similarity import get_similarity
+
+    return get_similarity(one, other)
+
+
 def install_extensions() -> None:
     """Register the extension attributes that are not yet registered with spaCy."""
+    compare = {"elmo_similarity": {"method": _get_similarity}}
     attributes: dict[Any, dict[str, dict[str, Any]]] = {
         Doc: {
             "elmo": {"getter": _get_view, "setter": _set_view},
             "elmo_surprisal": {"getter": _get_surprisal},
+            **compare,
         },
         Token: {
             "elmo": {"getter": _get_token},
             "elmo_layers": {"getter": _get_token_layers},
             "elmo_surprisal": {"getter": _get_token_surprisal},
+            **compare,
         },
-        Span: {"elmo": {"getter": _get_span}},
+        Span: {"elmo": {"getter": _get_span}, **compare},
     }
     for owner, names in attributes.items():
         for name, access in names.items():

@@ -1,7 +1,7 @@
 """Choose and load the tokenizer of a text."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import spacy
 from spacy.language import Language
@@ -58,6 +58,53 @@ class Tokenization(NamedTuple):
         return self
 
 
+def choose_tokenization(
+    training: dict[str, Any],
+    lang: str | None,
+    tokenizer: str | None,
+    tokenized: bool = False,
+    encoding: str = "utf-8",
+    *,
+    say: Callable[[str], None],
+) -> Tokenization:
+    """Return a tokenization as wanted.
+
+    Without a lang or tokenizer, use the one of the text that a biLM was trained on. But
+    if lang is another language, use the default tokenizer of that language.
+
+    training (dict[str, Any]): What the biLM says about its training.
+    say (Callable[[str], None]): Called with a sentence if rules must be used instead.
+    """
+    for key in ("lang", "tokenizer"):
+        if not isinstance(training.get(key), str | None):
+            raise ValueError(
+                f"found training.{key} {training[key]!r} in the config of the biLM; "
+                f"expected a text"
+            )
+    is_same_lang = lang in (None, training.get("lang"))
+    tokenization = Tokenization(
+        lang or training.get("lang") or "xx",
+        tokenizer or (training.get("tokenizer") if is_same_lang else None),
+        tokenized,
+        encoding,
+    )
+    return tokenization.or_rules(say)
+
+
+def find_language(lang: str) -> type[Language]:
+    """Return spaCy's class of a language, or raise ValueError if there is none.
+
+    lang (str): The code of a language.
+    """
+    try:
+        return spacy.util.get_lang_class(lang)
+    except ImportError:
+        raise ValueError(
+            f"found the language '{lang}'; expected one that spaCy supports, or 'xx' "
+            "for any language"
+        ) from None
+
+
 def load_language(lang: str, tokenizer: str | None = None) -> Language:
     """Load a blank pipeline.
 
@@ -66,13 +113,7 @@ def load_language(lang: str, tokenizer: str | None = None) -> Language:
         that cannot be used raises UnusableTokenizer.
     RETURNS (Language): The pipeline. Its tokenizer works: it was tried on a text.
     """
-    try:
-        spacy.util.get_lang_class(lang)
-    except ImportError:
-        raise ValueError(
-            f"found the language '{lang}'; expected one that spaCy supports, or 'xx' "
-            "for any language"
-        ) from None
+    find_language(lang)
     config = {}
     if tokenizer is not None:
         if not spacy.registry.has("tokenizers", tokenizer):

@@ -36,11 +36,20 @@ def open_browser():
 class Visit:
     """A page that is open in a browser.
 
+    ready (str): The selector of an element that exists as soon as the page is drawn.
     said (list[str]): The messages and errors that the page wrote to the console.
     asked (list[str]): The addresses that the page requested.
     """
 
-    def __init__(self, browser, path, width=1280, scheme="light", touch=False):
+    def __init__(
+        self,
+        browser,
+        path,
+        width=1280,
+        scheme="light",
+        touch=False,
+        ready="body[data-drawn]",
+    ):
         self.said = []
         self.asked = []
         self.context = browser.new_context(
@@ -54,7 +63,7 @@ class Visit:
         self.page.on("pageerror", lambda error: self.said.append(str(error)))
         self.page.on("request", lambda request: self.asked.append(request.url))
         self.page.goto(path.as_uri())
-        self.page.wait_for_selector("body[data-drawn]")
+        self.page.wait_for_selector(ready)
 
     def __enter__(self):
         return self

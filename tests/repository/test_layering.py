@@ -15,6 +15,7 @@ ALLOWED = {
     "fingerprints": set(),
     "hdf5_files": set(),
     "regular_files": set(),
+    "config_templates": {"bilm", "text"},
     "text": {"regular_files"},
     "results": {"files"},
     "bilm": {"files", "fingerprints", "hdf5_files", "regular_files"},
@@ -24,6 +25,7 @@ ALLOWED = {
     "gold": {"files", "regular_files", "text"},
     "pretrain": {
         "bilm",
+        "config_templates",
         "files",
         "fingerprints",
         "regular_files",
@@ -43,6 +45,7 @@ ALLOWED = {
         "text",
     },
     "report": {"about", "files", "regular_files", "results"},
+    "show": {"analysis", "files", "report"},
     "project": {"bilm", "fingerprints", "text"},
 }
 # Packages and modules that a part must not import.
