@@ -34,6 +34,7 @@ from . import (  # noqa: E402,F401  (each module adds its command to app)
     embed,
     evaluate,
     info,
+    init_config,
     neighbors,
     prepare,
     pretrain,

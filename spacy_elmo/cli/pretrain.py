@@ -21,7 +21,11 @@ STOPPED = 130  # the usual exit code after Ctrl-C, so that scripts see it is unf
 @app.command("pretrain", context_settings=OVERRIDES)
 def pretrain_cli(
     ctx: typer.Context,
-    config_path: Path = Argument(..., metavar="CONFIG", help="A pretraining config"),
+    config: str | None = Argument(
+        None,
+        help="A pretraining config; by default, one that suits the language (--corpus."
+        "lang)",
+    ),
     output: Path = OUTPUT_FOLDER,
     gpu_id: int = GPU_ID,
     resume: bool = Option(
@@ -50,10 +54,24 @@ def pretrain_cli(
     try:
         with exit_on_error():
             device = get_device(choose_gpu(gpu_id, os.environ))
-            config = load_config(config_path, parse_config_overrides(ctx.args))
-            finished = pretrain(config, output, device=device, resume=resume, say=say)
+            path, args = split_arguments(config, ctx.args)
+            settings = load_config(path, parse_config_overrides(args))
+            finished = pretrain(settings, output, device=device, resume=resume, say=say)
     except KeyboardInterrupt:  # during training, the trainer itself handles Ctrl-C
         say("Stopped before training began. Run the same command again.")
         raise typer.Exit(STOPPED) from None
     if not finished:
         raise typer.Exit(STOPPED)
+
+
+def split_arguments(
+    config: str | None, rest: list[str]
+) -> tuple[Path | None, list[str]]:
+    """Separate the path of the config from the options for its settings.
+
+    typer does not know these options. So without a config it takes the first of them
+    for the config.
+    """
+    if config is not None and config.startswith("--"):
+        return None, [config, *rest]
+    return None if config is None else Path(config), rest

@@ -8,6 +8,7 @@ from pydantic.fields import FieldInfo
 from thinc.api import Config
 
 from ..bilm.config import BiLMConfig
+from ..config_templates import read_pretrain_template
 from ..regular_files import read_text
 
 Texts = str | list[str] | None
@@ -304,22 +305,24 @@ class PretrainConfig(Section):
         return self.model_dump()
 
 
-def load_config(path: Path, overrides: dict[str, Any]) -> PretrainConfig:
+def load_config(path: Path | None, overrides: dict[str, Any]) -> PretrainConfig:
     """Load a config file in spaCy's format.
 
-    overrides (dict[str, Any]): Values to use instead of the file's, by dotted names
-        such as "training.max_steps".
-    RETURNS (PretrainConfig): The config. If a value is wrong, a ValueError says in one
-        sentence which one and what was expected.
+    path (Path | None): The file; None for what we recommend for the language.
+    overrides (dict[str, Any]): Values to use instead, by names such as "training.seed".
+    RETURNS (PretrainConfig): The config. A wrong value raises a ValueError.
     """
     try:
-        data = Config().from_str(read_text(path), interpolate=False)
+        lang = overrides.get("corpus.lang", CorpusConfig().lang)
+        text = read_pretrain_template(lang) if path is None else read_text(path)
+        data = Config().from_str(text, interpolate=False)
         for name, value in overrides.items():
             if value is not None or name not in NULLABLE:
                 _set(data, name, value)
         data = data.interpolate()
     except Exception as error:  # the parsers' errors have no common base class
         reason = " ".join(str(error).split()) or type(error).__name__
+        path = path or Path("the options")
         raise ValueError(f"{path}: cannot be read as a config: {reason}") from None
     if "nlp" in data:
         raise ValueError(

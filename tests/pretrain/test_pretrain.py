@@ -119,6 +119,33 @@ def test_command_with_overrides(config_path, tmp_path):
         assert fact in info.output
 
 
+@pytest.mark.slow
+def test_command_without_a_config(config_path, tmp_path):
+    """Give the options in several orders. The sizes are made small by options too."""
+    raw_text = load_config(config_path, {}).paths.raw_text
+    small = ["--model.lstm.dim", 8, "--model.lstm.projection_dim=4"]
+    small += ["--model.encoder.filters", "[[1, 4]]", "--training.batch_size", 4]
+    given = ["--paths.raw_text", raw_text, "--corpus.lang", "fi", *small]
+    given += ["--training.max_steps", 2, "--vocab.min_count", 1]
+    for number, args in enumerate(
+        (
+            ["--output", tmp_path / "0", *given],
+            [*given, "--output", tmp_path / "1"],
+            ["--training.seed=1", "--output", tmp_path / "2", *given],
+        )
+    ):
+        done = call("pretrain", *args)
+        assert done.exit_code == 0, done.output
+        bilm = load_bilm(tmp_path / str(number) / "model-best")
+        assert bilm.config.training["lang"] == "fi" and bilm.config.width == 8
+
+
+def test_command_without_a_config_needs_text(tmp_path):
+    for args in ([], ["--corpus.lang", "fi"]):
+        done = call("pretrain", "--output", tmp_path / "run", *args)
+        assert done.exit_code == 1 and "paths.raw_text is not set" in text(done)
+
+
 @pytest.mark.parametrize(
     "args, expected",
     [

@@ -141,3 +141,16 @@ def test_values_of_sections_that_the_file_leaves_out(config_path):
 @pytest.fixture
 def config_path(tmp_path):
     return write_config(tmp_path / "config.cfg", write_text(tmp_path / "text.txt"))
+
+
+# Without a config
+
+
+@pytest.mark.parametrize(("lang", "name"), [("fi", "small"), ("ko", "ko")])
+def test_defaults_suit_the_language(lang, name):
+    given = {"paths.raw_text": "x", "corpus.lang": lang, "training.seed": 3}
+    (path,) = (path for path in CONFIGS if path.stem == f"pretrain_{name}")
+    assert load_config(None, given) == load_config(path, given)
+    assert load_config(None, {"paths.raw_text": "x"}).corpus.lang == "xx"
+    with pytest.raises(ValueError, match="paths.raw_text is not set"):
+        load_config(None, {})

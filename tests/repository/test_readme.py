@@ -60,6 +60,7 @@ WRITTEN = {
     "python -m spacy elmo probe": "OUTPUT",
     "python -m spacy elmo neighbors": "OUTPUT",
     "python -m spacy elmo senses": "OUTPUT",
+    "python -m spacy elmo init-config": "training/ner.cfg",
     "python -m spacy elmo prepare": "corpus/en/treebank/train.spacy",
     "python -m spacy elmo report": "results/report.html",
     "python -m spacy elmo embed": "results/vectors.hdf5",

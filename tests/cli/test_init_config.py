@@ -1,0 +1,172 @@
+"""Write configs with `spacy elmo init-config`, check them and train with them."""
+
+from pathlib import Path
+
+import pytest
+import spacy
+from helpers.command import call, refused, text
+from helpers.pipelines import run_spacy
+from spacy.cli.debug_config import debug_config
+from spacy.tokens import DocBin
+from spacy.util import load_config, load_model_from_config
+
+from spacy_elmo.config_templates import TASKS
+from spacy_elmo.pretrain.pretrain_config import load_config as load_pretrain_config
+
+ROOT = Path(__file__).parents[2]
+BOTH = [False, True]
+TOKENIZERS = {
+    "en": "spacy.Tokenizer.v1",
+    "ko": "spacy.Tokenizer.v1",  # of the bundled Korean biLM
+    "ja": "spacy.ja.JapaneseTokenizer",
+    "fi": "spacy.Tokenizer.v1",
+}
+
+
+def write(tmp_path, task, *options):
+    path = tmp_path / f"{task}.cfg"
+    done = call("init-config", task, path, *options)
+    assert done.exit_code == 0, done.output
+    return path, text(done)
+
+
+def flags(baseline):
+    return ["--baseline"] if baseline else []
+
+
+@pytest.mark.parametrize("baseline", BOTH)
+@pytest.mark.parametrize("lang", ["en", "ko"])
+@pytest.mark.parametrize("task", TASKS)
+def test_configs_are_complete_and_have_the_settings_of_ours(
+    task, lang, baseline, tmp_path
+):
+    path, printed = write(tmp_path, task, "--lang", lang, *flags(baseline))
+    found = load_config(path)
+    assert load_model_from_config(found, auto_fill=True).config == found
+    kind = "baseline" if baseline else "elmo"
+    ours = load_config(ROOT / "configs" / f"{task}_{kind}.cfg")
+    ours["nlp"]["lang"] = lang
+    assert found == ours
+    command = f"python -m spacy train {path}"
+    assert f"# {command}" in path.read_text("utf8") and command in printed
+    assert path.read_text("utf8").count("\n# ") > 6
+    debug_config(path, overrides={"paths.train": "x.spacy", "paths.dev": "x.spacy"})
+
+
+@pytest.mark.parametrize("lang", TOKENIZERS)
+def test_tokenizer_is_that_of_the_bilm_or_the_language(lang, tmp_path):
+    path, printed = write(tmp_path, "ner", "--lang", lang)
+    config = load_config(path)
+    assert config["nlp"]["tokenizer"]["@tokenizers"] == TOKENIZERS[lang]
+    assert ("English one would be used" in printed) == (lang not in ("en", "ko"))
+
+
+@pytest.mark.parametrize("baseline", BOTH)
+def test_a_bilm_decides_about_the_tokenizer(bilm, tmp_path, baseline):
+    training = {"lang": "ko", "tokenizer": "spacy-elmo.MecabTokenizer.v1"}
+    bilm.config.training.update(training)
+    bilm.save(tmp_path / "bilm" / "model-best")
+    options = ["--lang", "ko", "--bilm", tmp_path / "bilm", *flags(baseline)]
+    config = load_config(write(tmp_path, "tagging", *options)[0])
+    assert config["nlp"]["tokenizer"] == {"@tokenizers": training["tokenizer"]}
+    if not baseline:
+        assert config["elmo"]["bilm"] == str(tmp_path / "bilm")
+
+
+def test_gpu_changes_the_sizes_of_batches(tmp_path):
+    path, printed = write(tmp_path, "ner", "--gpu")
+    plain = load_config(ROOT / "configs" / "ner_elmo.cfg")
+    config = load_config(path)
+    size = config["training"]["batcher"]["size"]
+    assert size["start"] > plain["training"]["batcher"]["size"]["start"]
+    assert config["system"]["gpu_allocator"] == "pytorch" and "--gpu-id 0" in printed
+
+
+def test_pretraining_configs_have_every_setting(bilm, tmp_path):
+    bilm.save(tmp_path / "bilm")
+    options = ["--lang", "ko", "--bilm", tmp_path / "bilm", "--gpu"]
+    path, printed = write(tmp_path, "pretrain", *options)
+    assert f"python -m spacy elmo pretrain {path}" in printed
+    found = load_pretrain_config(path, {"paths.raw_text": "x"})
+    ours = load_pretrain_config(
+        ROOT / "configs" / "pretrain_ko.cfg",
+        {
+            "paths.raw_text": "x",
+            "paths.initialize_from": str(tmp_path / "bilm"),
+            "training.batch_size": 128,
+        },
+    )
+    assert found == ours
+    lines = path.read_text("utf8").split("\n")
+    for name in ("checkpoint_minutes", "weight_decay", "warmup_steps", "n_process"):
+        (number,) = [n for n, x in enumerate(lines) if x.startswith(f"{name} = ")]
+        assert lines[number - 1].startswith("# ")
+
+
+def test_a_dash_prints_the_config_and_nothing_else():
+    done = call("init-config", "tagging", "-")
+    assert done.exit_code == 0 and "Wrote" not in done.output
+    assert load_config(ROOT / "configs" / "tagging_elmo.cfg") == (
+        spacy.util.load_config_from_str(done.output)
+    )
+
+
+def test_a_file_is_not_overwritten_silently(tmp_path):
+    path, _ = write(tmp_path, "ner")
+    before = path.read_bytes()
+    assert "--force" in refused("init-config", "tagging", path)
+    assert path.read_bytes() == before
+    assert call("init-config", "tagging", path, "--force").exit_code == 0
+    assert path.read_bytes() != before
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (["tagging", "--lang", "qq"], "found the language 'qq'"),
+        (["pretrain", "--lang", "qq"], "found the language 'qq'"),
+        (["ner", "--bilm", "nowhere"], "nowhere: no such file or folder"),
+        (["pretrain", "--baseline"], "found --baseline with pretrain"),
+    ],
+)
+def test_bad_options_are_refused(options, message, tmp_path):
+    task, *rest = options
+    path = tmp_path / "out.cfg"
+    assert message in refused("init-config", task, path, *rest)
+    assert not path.exists()
+
+
+# Training
+
+
+@pytest.fixture(scope="module")
+def corpora(tmp_path_factory):
+    """Convert the sample treebanks, and add a category and a span to each doc."""
+    folder = tmp_path_factory.mktemp("corpora")
+    for lang in ("en", "ko"):
+        done = call("prepare", ROOT / "assets" / "treebank" / lang, folder / lang)
+        assert done.exit_code == 0, done.output
+        for name in ("train", "dev"):
+            path = folder / lang / f"{name}.spacy"
+            docs = list(DocBin().from_disk(path).get_docs(spacy.blank("xx").vocab))
+            for doc in docs[:40]:
+                doc.cats = {"LONG": float(len(doc) > 9), "SHORT": float(len(doc) <= 9)}
+                doc.spans["sc"] = [doc.char_span(0, len(doc[0]), label="FIRST")]
+            DocBin(docs=docs[:40], store_user_data=True).to_disk(path)
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("baseline", BOTH)
+@pytest.mark.parametrize("lang", ["en", "ko"])
+@pytest.mark.parametrize("task", TASKS)
+def test_training_starts(task, lang, baseline, corpora, tmp_path):
+    path, _ = write(tmp_path, task, "--lang", lang, *flags(baseline))
+    paths = [
+        x
+        for name in ("train", "dev")
+        for x in (f"--paths.{name}", corpora / lang / f"{name}.spacy")
+    ]
+    steps = ["--training.max_steps", "2", "--training.eval_frequency", "2"]
+    run_spacy("train", path, "--output", tmp_path / "out", *paths, *steps)
+    assert spacy.load(tmp_path / "out" / "model-best").lang == lang
