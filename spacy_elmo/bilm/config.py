@@ -7,6 +7,9 @@ ACTIVATIONS = ("relu", "tanh")
 # 256 bytes, beginning and end of a sentence, beginning and end of a word, and padding.
 BYTE_ROWS = 261
 
+MAX_SIZE = 2**53  # larger whole numbers are not the same in all programs
+MAX_NUMBER = 1e30  # far below what float32 can hold
+
 ConfigT = TypeVar("ConfigT")
 
 
@@ -17,6 +20,8 @@ def _check_int(owner: Any, *names: str, minimum: int = 1) -> None:
             raise ValueError(
                 f"'{name}' is {value!r}; expected a whole number of at least {minimum}"
             )
+        if value > MAX_SIZE:
+            raise ValueError(f"'{name}' is above 2**53; expected a possible size")
 
 
 def _check_choice(owner: Any, name: str, choices: Any) -> None:
@@ -30,8 +35,16 @@ def _check_clip(owner: Any, name: str) -> None:
     value = getattr(owner, name)
     if value is None:
         return
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or value <= 0:
-        raise ValueError(f"'{name}' is {value!r}; expected a positive number or null")
+    # A comparison with NaN is false.
+    if type(value) not in (int, float) or not 0 < value < MAX_NUMBER:
+        raise ValueError(
+            f"'{name}' is {_shorten(value)}; expected a positive number or null"
+        )
+
+
+def _shorten(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _check_convolutions(owner: Any) -> None:
@@ -42,14 +55,18 @@ def _check_convolutions(owner: Any) -> None:
     _check_choice(owner, "activation", ACTIVATIONS)
     filters = owner.filters
     if not isinstance(filters, list) or not filters:
-        raise ValueError(f"'filters' is {filters!r}; expected [[width, number], ...]")
+        raise ValueError(
+            f"'filters' is {_shorten(filters)}; expected [[width, number], ...]"
+        )
     for pair in filters:
         if (
             not isinstance(pair, (list, tuple))
             or len(pair) != 2
-            or not all(type(n) is int and n > 0 for n in pair)
+            or not all(type(n) is int and 0 < n <= MAX_SIZE for n in pair)
         ):
-            raise ValueError(f"'filters' has {pair!r}; expected [width, number]")
+            raise ValueError(
+                f"'filters' has {_shorten(pair)}; expected [width, number]"
+            )
         if pair[0] > owner.max_chars:
             raise ValueError(
                 f"'filters' has width {pair[0]}, wider than a word of "
@@ -182,9 +199,10 @@ class LSTMConfig:
         _check_int(self, "dim", "projection_dim", "n_layers")
         _check_clip(self, "cell_clip")
         _check_clip(self, "proj_clip")
-        if type(self.forget_bias) not in (int, float):
+        bias = self.forget_bias
+        if type(bias) not in (int, float) or not abs(bias) < MAX_NUMBER:
             raise ValueError(
-                f"'forget_bias' is {self.forget_bias!r}; expected a number"
+                f"'forget_bias' is {_shorten(bias)}; expected a finite number"
             )
         _check_choice(self, "skip_connections", (True, False))
         _check_choice(self, "projection", (True, False))
@@ -249,6 +267,12 @@ class BiLMConfig:
     training: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for key in ("lang", "tokenizer"):
+            if not isinstance(self.training.get(key), (str, type(None))):
+                raise ValueError(
+                    f"'{key}' of section 'training' is "
+                    f"{_shorten(self.training[key])}; expected a text or null"
+                )
         if self.encoder_projection is False and (
             getattr(self.encoder, "n_features", None) != self.lstm.projection_dim
         ):

@@ -26,3 +26,15 @@ def get_data(bilm: BiLM) -> BiLMData:
         for name, tensor in bilm.state_dict().items()
     }
     return BiLMData(bilm.config, arrays, bilm.lexicon, bilm.vocab, bilm.stored)
+
+
+def check_device(device: str) -> None:
+    """Raise ValueError if torch cannot use a device."""
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
+        reason = str(error).split("\n")[0]
+        raise ValueError(
+            f"device is {device!r}, which torch cannot use here ({reason}); expected "
+            "'cpu', or 'cuda' on a machine with a GPU"
+        ) from None

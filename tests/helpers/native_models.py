@@ -171,5 +171,12 @@ def assert_same_model(found, expected):
         np.testing.assert_array_equal(one, other)
 
 
+def drop_checksums(folder):
+    """Make the folder like those of older releases, in which files can be changed."""
+    config = load_json(folder / "config.json")
+    config.pop("checksums", None)
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+
+
 def load_json(path):
     return json.loads(path.read_text(encoding="utf-8"))

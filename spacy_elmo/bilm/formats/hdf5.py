@@ -10,13 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...files import write_atomically
+from ...hdf5_files import create_hdf5
 from ..config import BiLMConfig, BytesConfig, LSTMConfig, SoftmaxConfig
 from ..data import BiLMData
 from ..errors import SourceError
 from ..lexicon import Lexicon
 from ..shapes import expected_shapes
 from .build import build, check_shape
-from .small_files import read_json, read_vocab, write_vocab
+from .hdf5_arrays import HDF5Arrays
+from .small_files import MAX_BYTES, check_file, read_json, read_vocab, write_vocab
 
 OPTIONS, WEIGHTS, VOCAB = "options.json", "weights.hdf5", "vocab.txt"
 PROJECTION = "CNN_proj/W_proj"
@@ -70,16 +72,22 @@ def _swap(name: str, old: str, new: str) -> str:
 
 def load_hdf5(options_path: Path, weights_path: Path) -> BiLMData:
     """Load a model. Arrays that are not part of a biLM are ignored."""
+    check_file(weights_path, "an HDF5 file")
+    h5py = _h5py()
     try:
-        with _h5py().File(weights_path, "r") as file:
-            return _load(options_path, weights_path, file)
-    except OSError as error:
+        with h5py.File(weights_path, "r") as file:
+            return _load(options_path, HDF5Arrays(weights_path, file))
+    except (SourceError, MemoryError):
+        raise
+    except Exception as error:  # broken files fail in many ways
+        reason = str(error).split("\n")[0][:200]
         raise SourceError(
-            f"{weights_path}: found no whole HDF5 file ({error})"
+            f"{weights_path}: found no whole HDF5 file ({reason})"
         ) from None
 
 
-def _load(options_path: Path, weights_path: Path, file: Any) -> BiLMData:
+def _load(options_path: Path, file: HDF5Arrays) -> BiLMData:
+    weights_path = file.path
     try:
         config = config_from_options(read_json(options_path))
         if "char_embed" in file and isinstance(config.encoder, BytesConfig):
@@ -112,20 +120,16 @@ def _load(options_path: Path, weights_path: Path, file: Any) -> BiLMData:
     # Check all shapes first: no memory is allocated for a file that does not fit.
     for key, shape, _ in places(config):
         check_shape(weights_path, key, file, shape)
+        file.check(key)
     vocab = None
     vocab_path = weights_path.with_name(VOCAB)
     if config.softmax is not None and vocab_path.exists():
-        vocab = read_vocab(vocab_path, config.softmax.n_words)
+        max_bytes = MAX_BYTES + weights_path.stat().st_size
+        vocab = read_vocab(vocab_path, config.softmax.n_words, max_bytes)
     shapes = expected_shapes(config, Lexicon())
     arrays = {name: np.empty(shape, np.float32) for name, shape in shapes.items()}
     for key, shape, place in places(config):
-        try:
-            _copy_array(file[key], place.view(arrays), shape)
-        except TypeError:
-            raise SourceError(
-                f"{weights_path}: found '{key}' to be of type {file[key].dtype}; "
-                "expected float32"
-            ) from None
+        file.read(key, place.view(arrays), shape)
     return build(
         config,
         arrays,
@@ -135,20 +139,11 @@ def _load(options_path: Path, weights_path: Path, file: Any) -> BiLMData:
     )
 
 
-def _n_rows(file: Any, key: str) -> int:
+def _n_rows(file: HDF5Arrays, key: str) -> int:
     """Return the length of an array; 1 for a group or scalar, which check_shape refuses
     later."""
     shape = getattr(file[key], "shape", None)
     return max(1, int(shape[0])) if shape else 1
-
-
-def _copy_array(array: Any, view: np.ndarray, shape: tuple[int, ...]) -> None:
-    if array.dtype.kind != "f":
-        raise TypeError
-    if view.flags.c_contiguous:
-        array.read_direct(view.reshape(shape))  # without a temporary copy
-    else:
-        view[...] = array[()]
 
 
 def save_hdf5(data: BiLMData, folder: Path) -> None:
@@ -173,9 +168,9 @@ def save_hdf5(data: BiLMData, folder: Path) -> None:
     had_softmax = _has_softmax(folder / WEIGHTS)
 
     def write(path: Path) -> None:
-        with _h5py().File(path, "w") as file:
+        with create_hdf5(path) as add:
             for key, shape, place in places(config):
-                file[key] = place.view(data.arrays).reshape(shape)
+                add(key, place.view(data.arrays).reshape(shape))
 
     write_atomically(folder / WEIGHTS, write)
     if config.softmax is not None and data.vocab is not None:

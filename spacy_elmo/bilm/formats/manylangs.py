@@ -6,6 +6,7 @@ lack the second file; they were all trained with the same values, which are used
 """
 
 import warnings
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from ..data import BiLMData
 from ..errors import SourceError
 from ..lexicon import Lexicon, n_rows
 from .build import build, check_shape
-from .small_files import read_json
+from .small_files import MAX_BYTES, check_file, read_bytes, read_json
 
 EMBEDDER, ENCODER = "token_embedder.pkl", "encoder.pkl"
 WORDS, CHARS = "word_emb_layer.embedding.weight", "char_emb_layer.embedding.weight"
@@ -75,7 +76,7 @@ def _read_settings(folder: Path) -> tuple[Path, dict[str, Any]]:
         raise SourceError(f"{config}: expected an object with a 'config_path'")
     if "config_path" in data:
         name = str(data["config_path"]).replace("\\", "/")
-        for path in (folder / name, folder / name.rsplit("/", 1)[-1]):
+        for path in _paths_inside(folder, name):
             if path.is_file():
                 config, data = path, read_json(path)
                 break
@@ -97,6 +98,14 @@ def _read_settings(folder: Path) -> tuple[Path, dict[str, Any]]:
     return config, data
 
 
+def _paths_inside(folder: Path, name: str) -> list[Path]:
+    """Return where the named file may be. Published configs name files of the machine
+    they were made on; nothing outside of the model's folder is read."""
+    parts = name.split("/")
+    own = [] if ".." in parts or ":" in name or not parts[0] else [folder / name]
+    return [*own, folder / parts[-1]] if parts[-1] else own
+
+
 def _load_state(path: Path) -> Arrays:
     try:
         import torch
@@ -105,10 +114,10 @@ def _load_state(path: Path) -> Arrays:
             f"{path}: files of ELMoForManyLangs need torch: "
             "pip install 'spacy-elmo[train]'"
         ) from None
+    size = check_file(path, "a state dict")
+    _check_zip(path, size)
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
-    except FileNotFoundError:
-        raise SourceError(f"{path}: no such file; expected a state dict") from None
     except Exception as error:  # broken files fail in many ways
         reason = str(error).strip().split("\n")[0][:200]
         raise SourceError(
@@ -121,13 +130,45 @@ def _load_state(path: Path) -> Arrays:
         raise SourceError(
             f"{path}: found {type(state).__name__}; expected a torch state dict"
         )
-    return {name: tensor.float().numpy() for name, tensor in state.items()}
+    announced = 0
+    for name, tensor in state.items():
+        plain = tensor.layout is torch.strided and tensor.device.type == "cpu"
+        if not plain or not tensor.is_floating_point():
+            kind = f"{tensor.dtype}, {tensor.layout}, {tensor.device}"
+            raise SourceError(
+                f"{path}: found '{name}' to be {kind}; expected plain floating-point "
+                "numbers"
+            )
+        # A tensor can repeat the same numbers without end.
+        announced += tensor.numel() * tensor.element_size()
+    if announced > size:
+        raise SourceError(
+            f"{path}: found tensors of {announced:,} bytes in {size:,}; expected no "
+            "more than the size of the file"
+        )
+    return {str(k): tensor.float().contiguous().numpy() for k, tensor in state.items()}
+
+
+def _check_zip(path: Path, size: int) -> None:
+    """Raise SourceError if a state dict announces more than the size of its file. torch
+    compresses nothing."""
+    try:
+        with zipfile.ZipFile(path) as file:
+            announced = sum(entry.file_size for entry in file.infolist())
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return  # files of old torch are no zip files, and broken ones fail later
+    if announced > size:
+        raise SourceError(
+            f"{path}: found a zip file that announces {announced:,} bytes in {size:,}; "
+            "expected a torch state dict, which is not compressed"
+        )
 
 
 def _read_lexicon(path: Path, max_rows: int) -> dict[str, int]:
+    contents = read_bytes(path, "a list of symbols", 100 * max_rows + MAX_BYTES)
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except (ValueError, OSError) as error:
+        lines = contents.decode("utf-8").split("\n")
+    except ValueError as error:
         raise SourceError(f"{path}: cannot be read as UTF-8 text ({error})") from None
     symbols: dict[str, int] = {}
     for number, line in enumerate(lines, 1):
@@ -136,7 +177,7 @@ def _read_lexicon(path: Path, max_rows: int) -> dict[str, int]:
         parts = line.strip().split("\t")
         if len(parts) == 1:  # the symbol is white space, which was stripped off
             parts.insert(0, "\u3000")  # the original program uses this symbol for it
-        if len(parts) != 2 or not parts[1].isdecimal():
+        if len(parts) != 2 or not parts[1].isdecimal() or parts[1][18:]:
             raise SourceError(
                 f"{path}: line {number} is {line!r}; expected a symbol, a tab, a number"
             )

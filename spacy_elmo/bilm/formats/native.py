@@ -1,12 +1,14 @@
 """Load and save the native folder. It has config.json and weights.safetensors, and may
 have softmax.safetensors with vocab.txt (to use the model as a language model) and
-lexicon.json (if the encoder has a lexicon)."""
+lexicon.json (if the encoder has a lexicon). The config has checksums of all files."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ...files import write_atomically
+from ...fingerprints import checksum_bytes, checksum_file
 from ..config import BiLMConfig
 from ..data import SOFTMAX as SOFTMAX_PREFIX
 from ..data import BiLMData, without_softmax
@@ -14,13 +16,14 @@ from ..errors import SourceError
 from ..lexicon import Lexicon
 from .build import build
 from .quantize import STORED, quantize
-from .small_files import read_json, read_vocab, write_json, write_vocab
+from .small_files import MAX_BYTES, read_json, read_vocab, write_json, write_vocab
 from .tensors import arrays_from_bytes, arrays_to_bytes, load_arrays, save_arrays
 
 FORMAT = "spacy-elmo"
 VERSION = 1
 CONFIG, WEIGHTS, LEXICON = "config.json", "weights.safetensors", "lexicon.json"
 SOFTMAX, VOCAB = "softmax.safetensors", "vocab.txt"
+CHECKSUMS = "checksums"
 
 
 def is_native(folder: Path) -> bool:
@@ -28,16 +31,24 @@ def is_native(folder: Path) -> bool:
 
 
 def load_native(folder: Path) -> BiLMData:
-    config = _parse_config(folder / CONFIG, read_json(folder / CONFIG))
+    contents = read_json(folder / CONFIG)
+    config = _parse_config(folder / CONFIG, contents)
+    check = _Checker(folder, contents)
     arrays = load_arrays(folder / WEIGHTS)
+    check(WEIGHTS)
+    # There is no honest reason for a list of words to be larger than their weights.
+    max_bytes = MAX_BYTES + (folder / WEIGHTS).stat().st_size
     vocab = None
     if config.softmax is not None and not (folder / SOFTMAX).exists():
         config = replace(config, softmax=None)  # vectors do not need it
     if config.softmax is not None:
         softmax = load_arrays(folder / SOFTMAX)
+        check(SOFTMAX)
         arrays.update({SOFTMAX_PREFIX + name: a for name, a in softmax.items()})
         if (folder / VOCAB).exists():
-            vocab = read_vocab(folder / VOCAB, config.softmax.n_words)
+            max_words = MAX_BYTES + (folder / SOFTMAX).stat().st_size
+            vocab = read_vocab(folder / VOCAB, config.softmax.n_words, max_words)
+            check(VOCAB)
 
     def where(name: str) -> Path:
         files = {"characters": LEXICON, "words": LEXICON, "vocab": VOCAB}
@@ -46,7 +57,9 @@ def load_native(folder: Path) -> BiLMData:
 
     lexicon = Lexicon()
     if (folder / LEXICON).exists():
-        lexicon = _parse_lexicon(folder / LEXICON, read_json(folder / LEXICON))
+        symbols = read_json(folder / LEXICON, max_bytes)
+        lexicon = _parse_lexicon(folder / LEXICON, symbols)
+        check(LEXICON)
     return build(config, arrays, where=where, lexicon=lexicon, vocab=vocab)
 
 
@@ -74,7 +87,52 @@ def save_native(data: BiLMData, folder: Path, dtype: str = STORED) -> None:
         write_vocab(folder / VOCAB, data.vocab or [])
     if optional[LEXICON]:
         write_json(folder / LEXICON, vars(data.lexicon))
-    write_json(folder / CONFIG, _config_data(data.config))
+    written = [WEIGHTS, *(name for name, needed in optional.items() if needed)]
+    config = _config_data(data.config)
+    config[CHECKSUMS] = {name: checksum_file(folder / name) for name in written}
+    config[CHECKSUMS][CONFIG] = _checksum_json(config)
+    write_json(folder / CONFIG, config)
+
+
+class _Checker:
+    """Compares files with the checksums in the config, if it has any: folders that
+    older releases have written do not.
+
+    config (dict[str, Any]): The contents of config.json.
+    """
+
+    def __init__(self, folder: Path, config: dict[str, Any]) -> None:
+        self.folder = folder
+        self.checksums = config.get(CHECKSUMS)
+        if self.checksums is None:
+            return
+        if not isinstance(self.checksums, dict):
+            raise SourceError(
+                f"{folder / CONFIG}: found '{CHECKSUMS}' to be no object; expected the "
+                "checksum of each file"
+            )
+        self._compare(CONFIG, _checksum_json(config))
+
+    def __call__(self, name: str) -> None:
+        """Raise SourceError if a file has changed since it was saved."""
+        if self.checksums is not None:
+            self._compare(name, checksum_file(self.folder / name))
+
+    def _compare(self, name: str, found: str) -> None:
+        assert self.checksums is not None
+        if found != self.checksums.get(name):
+            raise SourceError(
+                f"{self.folder / name}: found other contents than were saved, by its "
+                f"checksum in {CONFIG}; expected the file as it was written (after a "
+                f"change by hand, remove '{CHECKSUMS}' from {CONFIG})"
+            )
+
+
+def _checksum_json(config: dict[str, Any]) -> str:
+    """Compute the checksum of a config, which its own checksum is no part of."""
+    files = {k: v for k, v in config[CHECKSUMS].items() if k != CONFIG}
+    text = json.dumps({**config, CHECKSUMS: files}, sort_keys=True)
+    return checksum_bytes(text.encode())
 
 
 def native_parts(data: BiLMData) -> dict[str, Any]:
@@ -84,23 +142,52 @@ def native_parts(data: BiLMData) -> dict[str, Any]:
         "vocab" as JSON data, and "weights", with those of the softmax, as the bytes of
         a safetensors file. The weights have the types in which they were loaded.
     """
-    return {
+    parts = {
         "config": _config_data(data.config),
         "lexicon": vars(data.lexicon),
         "vocab": data.vocab,
         "weights": arrays_to_bytes(quantize(data.arrays, STORED, data.stored)),
     }
+    return {**parts, "checksum": _checksum_parts(parts)}
 
 
-def load_native_parts(parts: dict[str, Any]) -> BiLMData:
-    """Make the data of a model from the result of native_parts."""
-    where = Path("biLM")
+def _checksum_parts(parts: dict[str, Any]) -> str:
+    others = [parts[name] for name in ("config", "lexicon", "vocab")]
+    contents = json.dumps(others).encode() + parts["weights"]
+    return checksum_bytes(contents)
+
+
+def load_native_parts(parts: Any, where: Path = Path("biLM")) -> BiLMData:
+    """Make the data of a model from the result of native_parts.
+
+    where (Path): The file to name in error messages.
+    """
+    types = {"config": dict, "lexicon": dict, "weights": bytes}
+    if not isinstance(parts, dict) or not all(
+        isinstance(parts.get(name), kind) for name, kind in types.items()
+    ):
+        raise SourceError(
+            f"{where}: found no config, lexicon and weights; expected those of a biLM"
+        )
+    vocab = parts.get("vocab")
+    if not isinstance(vocab, (list, type(None))):
+        raise SourceError(f"{where}: found no list of words; expected a vocabulary")
+    config = _parse_config(where, parts["config"])
+    lexicon = _parse_lexicon(where, parts["lexicon"])
+    # Pipelines of older releases have no checksum.
+    if "checksum" in parts and parts["checksum"] != _checksum_parts(
+        {**parts, "vocab": vocab}
+    ):
+        raise SourceError(
+            f"{where}: found other contents than were saved, by their checksum; "
+            "expected the biLM as it was written"
+        )
     return build(
-        _parse_config(where, parts["config"]),
+        config,
         arrays_from_bytes(parts["weights"], where),
         where=lambda name: where,
-        lexicon=_parse_lexicon(where, parts["lexicon"]),
-        vocab=parts["vocab"],
+        lexicon=lexicon,
+        vocab=vocab,
     )
 
 
@@ -120,7 +207,8 @@ def _parse_config(path: Path, data: Any) -> BiLMConfig:
             f"this release of spacy-elmo reads version {VERSION}"
         )
     try:
-        sections = {k: v for k, v in data.items() if not k.startswith("format")}
+        others = ("format", "format_version", CHECKSUMS)
+        sections = {k: v for k, v in data.items() if k not in others}
         return BiLMConfig.from_dict(sections)
     except ValueError as error:
         raise SourceError(f"{path}: {error}") from None

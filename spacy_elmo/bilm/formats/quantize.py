@@ -56,7 +56,8 @@ def dequantize_one(array: np.ndarray, scales: np.ndarray | None) -> np.ndarray:
     """Convert a stored array to float32, always to the same bits."""
     if scales is None:
         return np.ascontiguousarray(array, np.float32)
-    return np.multiply(array, scales, dtype=np.float32)
+    with np.errstate(all="ignore"):  # values that are not finite are refused later
+        return np.multiply(array, scales, dtype=np.float32)
 
 
 def _as_stored(arrays: Arrays, stored: Arrays) -> Arrays:

@@ -1,5 +1,6 @@
 """Load a biLM from any source (a path or a name), and save it in any format."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, overload
 
@@ -14,12 +15,14 @@ from .hdf5 import find_hdf5, load_hdf5, save_hdf5
 from .manylangs import is_manylangs, load_manylangs
 from .native import is_native, load_native, save_native
 from .quantize import STORED
+from .small_files import MAX_BYTES, read_bytes
 
 if TYPE_CHECKING:
     from ..model import BiLM
 
 FORMATS = ("native", "hdf5")
 ENGINES = ("auto", "torch", "numpy")
+BEST = "model-best"
 
 
 @overload
@@ -63,6 +66,10 @@ def load_bilm(
     """
     check_precision(precision)
     engine = choose_engine(engine, device=device, precision=precision)
+    if engine == "torch":
+        from ..torch_data import check_device
+
+        check_device(device)
     bilm = make_model(load_data(source), engine)
     bilm.precision = precision
     return bilm.to(device) if engine == "torch" else bilm  # type: ignore[attr-defined]
@@ -106,7 +113,16 @@ def load_data(source: str | Path) -> BiLMData:
 
     source (str | Path): As for load_bilm.
     """
-    path = Path(source)
+    try:
+        return _load(Path(source))
+    except MemoryError:
+        raise SourceError(
+            f"{source}: found more weights than fit into memory; expected a smaller "
+            "biLM, or a machine with more memory"
+        ) from None
+
+
+def _load(path: Path) -> BiLMData:
     if not path.exists():
         path = find_bundled(str(path)) or path
     if not path.exists():
@@ -115,6 +131,9 @@ def load_data(source: str | Path) -> BiLMData:
             f"{path}: no such file or folder; expected a biLM, or {bundled}"
         )
     if path.is_dir():
+        # The output folder of `pretrain` stands for the best model in it.
+        if not is_native(path) and is_native(path / BEST):
+            path = path / BEST
         if is_native(path):
             return load_native(path)
         if is_manylangs(path):
@@ -123,12 +142,31 @@ def load_data(source: str | Path) -> BiLMData:
     if pair is not None:
         return load_hdf5(*pair)
     found = "a file of another kind"
+    if (path / "meta.json").exists() and (path / "config.cfg").exists():
+        raise SourceError(_describe_pipeline(path))
     if path.is_dir():
         names = sorted(entry.name for entry in path.iterdir())
         found = ", ".join(names[:5]) + (", ..." if names[5:] else "") or "nothing"
     raise SourceError(
         f"{path}: found {found}; expected weights.safetensors with config.json, "
         "weights.hdf5 with options.json, or encoder.pkl with token_embedder.pkl"
+    )
+
+
+def _describe_pipeline(folder: Path) -> str:
+    """Say how to use the biLM of a spaCy pipeline."""
+    try:
+        text = read_bytes(folder / "config.cfg", "a config", MAX_BYTES).decode("utf8")
+    except ValueError:
+        text = ""
+    section = r'^\[components\.([^\].]+)\]\n(?:(?!\[).*\n)*?factory *= *"elmo"'
+    names = re.findall(section, text, re.MULTILINE)
+    if not names:
+        return f"{folder}: found a spaCy pipeline without 'elmo'; expected a biLM"
+    return (
+        f"{folder}: found a spaCy pipeline; expected a biLM, but its component "
+        f"'{names[0]}' has one: use the pipeline with spacy.load, or take the "
+        f"component with nlp.add_pipe('{names[0]}', source=spacy.load({str(folder)!r}))"
     )
 
 

@@ -7,6 +7,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load, save, save_file
 
 from ..errors import SourceError
+from .small_files import check_file
 
 DTYPES = ("F32", "F16", "I8")
 
@@ -14,6 +15,7 @@ DTYPES = ("F32", "F16", "I8")
 def load_arrays(path: Path) -> dict[str, np.ndarray]:
     """Load a file of weights. Raise SourceError if that fails."""
     arrays = {}
+    check_file(path, "weights")
     try:
         with safe_open(path, framework="numpy") as file:
             for name in file.keys():
@@ -24,9 +26,7 @@ def load_arrays(path: Path) -> dict[str, np.ndarray]:
                         f"of {', '.join(DTYPES)}"
                     )
                 arrays[name] = file.get_tensor(name)
-    except FileNotFoundError:
-        raise SourceError(f"{path}: no such file; expected weights") from None
-    except (SafetensorError, OSError) as error:
+    except (SafetensorError, OSError, RuntimeError) as error:
         raise SourceError(
             f"{path}: found no whole safetensors file ({error})"
         ) from None
@@ -54,7 +54,7 @@ def arrays_from_bytes(contents: bytes, path: Path) -> dict[str, np.ndarray]:
     try:
         return load(contents)
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise SourceError(f"{path}: found no whole weights ({error})") from None
+        raise SourceError(f"{path}: found no whole weights ({error!r})") from None
 
 
 def _contiguous(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -208,15 +208,18 @@ def test_settings_are_found_in_the_folder(config_path, there, tmp_path):
     assert (config.lstm.cell_clip, config.lstm.proj_clip) == (0.5, 0.4)
 
 
-def test_settings_are_found_by_absolute_path(tmp_path):
+@pytest.mark.parametrize("relative", [True, False])
+def test_settings_outside_of_the_folder_are_not_read(relative, tmp_path):
     write_model(tmp_path / "model")
     elsewhere = tmp_path / "elsewhere" / "mine.json"
     write_json(elsewhere, make_settings(**UNUSUAL))
-    write_json(
-        tmp_path / "model" / "mine.json", make_settings()
-    )  # only used if the first is missing
-    write_json(tmp_path / "model" / "config.json", {"config_path": str(elsewhere)})
-    assert load_bilm(tmp_path / "model").config.lstm.cell_clip == 0.5
+    write_json(tmp_path / "model" / "mine.json", make_settings())
+    name = "../elsewhere/mine.json" if relative else str(elsewhere)
+    write_json(tmp_path / "model" / "config.json", {"config_path": name})
+    assert load_bilm(tmp_path / "model").config.lstm.cell_clip == 3
+    (tmp_path / "model" / "mine.json").unlink()
+    with pytest.warns(UserWarning, match="is not here"):
+        assert load_bilm(tmp_path / "model").config.lstm.cell_clip == 3
 
 
 def test_missing_settings_are_those_of_published_models(tmp_path):

@@ -17,6 +17,7 @@ from helpers.native_models import (
     TRAINING,
     VOCAB,
     assert_same_model,
+    drop_checksums,
     every_kind,
     expected_files,
     files_of,
@@ -176,6 +177,7 @@ def test_saving_keeps_files_of_users(tmp_path):
 
 
 def test_vocabulary_with_windows_line_ends_is_loaded(folder):
+    drop_checksums(folder)
     whole = (folder / "vocab.txt").read_bytes()
     (folder / "vocab.txt").write_bytes(whole.replace(b"\n", b"\r\n"))
     assert load_bilm(folder).vocab == VOCAB

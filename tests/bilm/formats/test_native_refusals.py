@@ -8,6 +8,7 @@ import torch
 from helpers import models
 from helpers.native_models import (
     VOCAB,
+    drop_checksums,
     load_json,
     make_bilm,
 )
@@ -40,6 +41,7 @@ def change_tensors(path, change):
 def folder(tmp_path):
     """Write a native folder with every kind of file."""
     make_bilm("chars-cnn-words").save(tmp_path / "model")
+    drop_checksums(tmp_path / "model")  # otherwise every change would be refused
     return tmp_path / "model"
 
 
@@ -83,6 +85,17 @@ WRONG_CONFIG_VALUES = [
     ("softmax.cutoffs", [8, 2]),
     ("softmax.temperature", 1),
     ("training", "on some text"),
+    ("training.lang", 3),
+    ("training.tokenizer", ["a"]),
+    ("lstm.cell_clip", float("nan")),
+    ("lstm.proj_clip", float("inf")),
+    ("lstm.forget_bias", float("nan")),
+    ("lstm.forget_bias", float("-inf")),
+    ("lstm.forget_bias", 10**400),
+    ("lstm.cell_clip", 10**400),
+    ("lstm.dim", 10**400),
+    ("lstm.n_layers", 10**400),
+    ("encoder.filters", [[1, 10**400]]),
     ("colour", "blue"),
 ]
 
@@ -214,6 +227,7 @@ def test_every_tensor_of_another_shape_is_named(name, folder):
         ([word.replace("<UNK>", "unk") for word in VOCAB], ["no <UNK>"]),
         ([word.replace("<S>", "s") for word in VOCAB], ["no <S>"]),
         ([word.replace("</S>", "s") for word in VOCAB], ["no </S>"]),
+        ([word.replace("of", "the") for word in VOCAB], ["'the' twice"]),
     ],
 )
 def test_vocabulary_that_does_not_fit_is_refused(words, said, folder):
