@@ -38,7 +38,7 @@ def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:
 
     write (Callable[[Path], Any]): Writes the file to the path that it is called with.
     """
-    part = _part_path(path)
+    part = part_path(path)
     with explain_errors(path, part):
         os.close(_open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
         try:
@@ -60,7 +60,7 @@ def write_folder_atomically(target: Path, write: Callable[[Path], Any]) -> None:
 
     write (Callable[[Path], Any]): Writes the files into the folder it is called with.
     """
-    part = _part_path(target)
+    part = part_path(target)
     with explain_errors(target, part):
         target.parent.mkdir(parents=True, exist_ok=True)
         part.mkdir()
@@ -72,7 +72,7 @@ def write_folder_atomically(target: Path, write: Callable[[Path], Any]) -> None:
             raise
 
 
-def _part_path(path: Path) -> Path:
+def part_path(path: Path) -> Path:
     """Choose a name beside `path` that nobody can guess."""
     name = path.name[:50]  # file systems limit the length of names
     return path.with_name(f"{name}.{secrets.token_hex(8)}{PART}")

@@ -1,5 +1,6 @@
 """`spacy elmo convert`: convert a biLM between file formats."""
 
+import os
 from enum import Enum
 from pathlib import Path
 
@@ -46,11 +47,42 @@ def convert_cli(
     HDF5.
     """
     from ..bilm.formats.sources import load_data, save_data
+    from ..files import explain_errors, one_writer, write_folder_atomically
 
-    with exit_on_error():
+    def save(folder: Path) -> None:
+        save_data(data, folder, to.value, dtype.value)
+
+    with exit_on_error(), explain_errors(dest):
+        check_dest(dest, to)
         data = load_data(source)
         if no_softmax:
             data.drop_softmax()
-        save_data(data, dest, to.value, dtype.value)
+        dest.parent.mkdir(parents=True, exist_ok=True)
+        with one_writer(dest):
+            if dest.exists():
+                save(dest)
+            else:
+                write_folder_atomically(dest, save)
     n_weights = sum(array.size for array in data.arrays.values())
     msg.good(f"Wrote {n_weights:,} weights to {dest} ({to.value})")
+
+
+def check_dest(dest: Path, to: Format) -> None:
+    """Raise ValueError if there is something else than a biLM of this format, or an
+    empty folder."""
+    from ..bilm.formats.hdf5 import OPTIONS
+    from ..bilm.formats.hdf5 import WEIGHTS as HDF5_WEIGHTS
+    from ..bilm.formats.native import CONFIG, WEIGHTS
+
+    if not os.path.lexists(dest):
+        return
+    if not dest.is_dir():
+        raise ValueError(f"{dest}: found a file; expected a folder to write to")
+    names = sorted(entry.name for entry in dest.iterdir())
+    needed = {CONFIG, WEIGHTS} if to == Format.native else {OPTIONS, HDF5_WEIGHTS}
+    if names and ("meta.json" in names or not needed <= {*names}):
+        found = ", ".join(names[:5]) + (", ..." if names[5:] else "")
+        raise ValueError(
+            f"{dest}: found {found}; expected an empty folder, a biLM in the format "
+            f"{to.value} to replace, or no such folder"
+        )

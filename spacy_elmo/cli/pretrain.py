@@ -31,13 +31,19 @@ def pretrain_cli(
     resume: bool = Option(
         False, "--resume", "-r", help="Continue from the last checkpoint in OUTPUT"
     ),
+    overwrite: bool = Option(
+        False,
+        "--overwrite",
+        help="Replace the earlier run in OUTPUT, once this one has saved a checkpoint",
+    ),
 ) -> None:
     """Train a biLM on raw text.
 
     Any setting of the config can be changed by an option such as --training.seed 1.
     The results are OUTPUT/model-best and OUTPUT/model-last. Ctrl-C saves a checkpoint
     and stops with exit code 130; --resume continues. Under torchrun, several processes
-    train one model together.
+    train one model together. An earlier run in OUTPUT is never replaced without
+    --overwrite.
     """
     import os
 
@@ -56,7 +62,14 @@ def pretrain_cli(
             device = get_device(choose_gpu(gpu_id, os.environ))
             path, args = split_arguments(config, ctx.args)
             settings = load_config(path, parse_config_overrides(args))
-            finished = pretrain(settings, output, device=device, resume=resume, say=say)
+            finished = pretrain(
+                settings,
+                output,
+                device=device,
+                resume=resume,
+                overwrite=overwrite,
+                say=say,
+            )
     except KeyboardInterrupt:  # during training, the trainer itself handles Ctrl-C
         say("Stopped before training began. Run the same command again.")
         raise typer.Exit(STOPPED) from None

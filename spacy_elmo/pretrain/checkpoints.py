@@ -60,13 +60,6 @@ class Checkpoints:
         for number in before[: 1 - N_KEPT] + later:
             shutil.rmtree(self.folder / f"step-{number}", ignore_errors=True)
 
-    def clear(self) -> None:
-        """Remove all checkpoints. If those of an earlier run stayed, they could have
-        higher steps than those of the next run, and count as newer."""
-        for step in self.steps():
-            shutil.rmtree(self.folder / f"step-{step}", ignore_errors=True)
-        self.clear_parts()
-
     def clear_parts(self) -> None:
         """Remove the incomplete checkpoints of a killed run, and restore the complete
         ones that it was about to replace."""
@@ -96,6 +89,14 @@ class Checkpoints:
             except (OSError, ValueError, KeyError, TypeError) as error:
                 say(f"{folder}: cannot be used ({error}); trying the one before it")
         return None
+
+
+def is_checkpoint(folder: Path) -> bool:
+    """Tell whether a folder has nothing but the files of a checkpoint, some of which
+    may be missing."""
+    if folder.is_symlink() or not folder.is_dir():
+        return False
+    return {path.name for path in folder.iterdir()} <= {FACTS, TENSORS}
 
 
 def _checksum_of_facts(facts: dict[str, Any]) -> str:

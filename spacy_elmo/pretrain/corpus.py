@@ -2,15 +2,17 @@
 
 import json
 import os
+import shutil
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..files import write_atomically
-from ..fingerprints import fingerprint_data
+from ..files import explain_errors, one_writer, part_path, sync, write_atomically
+from ..fingerprints import checksum_file, fingerprint_data, has_checksum
 from ..text.chunks import make_chunks
 from ..text.problems import Problems
 from ..text.sentences import load_sentences
@@ -20,6 +22,7 @@ from ..text.tokenizers import Tokenization
 from .corpus_writer import COUNTS, DEV, PARTS, VERSION, WORDS, CorpusWriter
 
 META = "corpus.json"
+CHECKSUMS, CHECKSUM = "checksums", "checksum"  # of the other files, and of META
 FILES: tuple[str, ...] = (META, WORDS, COUNTS)
 FILES += tuple(f"{part}.{end}" for part in PARTS for end in ("tokens", "blocks.npy"))
 
@@ -44,10 +47,15 @@ class Stream(NamedTuple):
         return int(np.count_nonzero(self.tokens == 0))
 
 
+class CorpusError(ValueError):
+    """Raised when the files of a corpus are missing or damaged."""
+
+
 class Corpus:
-    """A corpus on disk.
+    """A corpus on disk. Raises CorpusError if its files are not as they were written.
 
     folder (Path): The folder in which build_corpus stored the corpus.
+    check (bool): Whether to read all files and compare their checksums.
 
     words (list[str]): The distinct words. Word number n is words[n - 1]. The most
         frequent words of the text to train on come first.
@@ -55,30 +63,95 @@ class Corpus:
     train (Stream): The text to train on.
     dev (Stream): The text to evaluate on.
     meta (dict[str, Any]): The numbers of words, sentences and documents in train and
-        dev, the problems of the text, and a fingerprint of files and settings.
+        dev, the problems of the text, a fingerprint of files and settings, and the
+        checksums of the files.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, check: bool = True) -> None:
         self.folder = folder
-        self.meta: dict[str, Any] = json.loads((folder / META).read_text("utf8"))
-        text = (folder / WORDS).read_bytes().decode("utf8")
-        self.words: list[str] = text.split("\n")[:-1]
-        self.counts: np.ndarray = np.load(folder / COUNTS)
-        self.train = _open_stream(folder, "train")
-        self.dev = _open_stream(folder, "dev")
+        self.meta = _load_meta(folder / META)
+        try:
+            if check:
+                self._check_checksums()
+            text = (folder / WORDS).read_bytes().decode("utf8")
+            self.words: list[str] = text.split("\n")[:-1]
+            self.counts = _load_array(folder / COUNTS)
+            self.train = _open_stream(folder, "train")
+            self.dev = _open_stream(folder, "dev")
+        except FileNotFoundError as error:
+            raise CorpusError(f"{error.filename}: no such file") from None
+        except UnicodeDecodeError:
+            raise CorpusError(f"{folder / WORDS}: found invalid UTF-8") from None
+        self._check_numbers()
+
+    def _check_checksums(self) -> None:
+        for name in FILES:
+            if name != META and not has_checksum(
+                self.folder / name, self.meta.get(CHECKSUMS, {}).get(name)
+            ):
+                raise CorpusError(f"{self.folder / name}: the checksum does not match")
+
+    def _check_numbers(self) -> None:
+        """Raise CorpusError if files do not fit each other."""
+        n_words = len(self.words)
+        if self.counts.shape != (n_words,) or (self.counts < 0).any():
+            raise CorpusError(
+                f"{self.folder / COUNTS}: found {self.counts.shape} numbers; expected "
+                f"one for each of {n_words} words, none below 0"
+            )
+        for part in PARTS:
+            tokens, blocks = getattr(self, part)
+            if len(tokens) and not 0 <= tokens.min() <= tokens.max() <= n_words:
+                raise CorpusError(
+                    f"{self.folder / part}.tokens: found the numbers {tokens.min()} to "
+                    f"{tokens.max()}; expected 0 to {n_words}"
+                )
+            limits = np.concatenate([[-1], blocks, [len(tokens)]])
+            if (np.diff(limits) <= 0).any() or (len(tokens) and blocks[:1] != [0]):
+                raise CorpusError(
+                    f"{self.folder / part}.blocks.npy: found blocks that are not in "
+                    f"order; expected starts from 0 to {len(tokens) - 1}"
+                )
 
     @property
     def problems(self) -> dict[str, int]:
         """How often each problem was found in the text, by its description."""
-        return self.meta.get("problems", {})  # older versions did not store it
+        return self.meta["problems"]
+
+
+def _load_meta(path: Path) -> dict[str, Any]:
+    """Load the facts about a corpus. Raise CorpusError if they are damaged."""
+    try:
+        meta = json.loads(path.read_text("utf8"))
+    except (ValueError, RecursionError):
+        raise CorpusError(f"{path}: found no valid JSON") from None
+    except OSError as error:
+        raise CorpusError(f"{path}: cannot be read ({error.strerror})") from None
+    if not isinstance(meta, dict) or meta.pop(CHECKSUM, None) != fingerprint_data(meta):
+        raise CorpusError(f"{path}: the checksum does not match")
+    return meta
+
+
+def _load_array(path: Path) -> np.ndarray:
+    """Load numbers. Raise CorpusError if they are no row of integers."""
+    try:
+        array = np.load(path)
+    except (ValueError, EOFError, SyntaxError, TokenError, MemoryError, ImportError):
+        raise CorpusError(f"{path}: found no NumPy array") from None
+    if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype.kind != "i":
+        raise CorpusError(f"{path}: found something else than a row of integers")
+    return array
 
 
 def _open_stream(folder: Path, part: str) -> Stream:
     path = folder / f"{part}.tokens"
     tokens = np.zeros(0, dtype="<i4")
-    if os.path.getsize(path):
+    size = os.path.getsize(path)
+    if size % tokens.itemsize:
+        raise CorpusError(f"{path}: found {size} bytes; expected a multiple of 4")
+    if size:
         tokens = np.memmap(path, dtype="<i4", mode="r")
-    return Stream(tokens, np.load(folder / f"{part}.blocks.npy"))
+    return Stream(tokens, _load_array(folder / f"{part}.blocks.npy"))
 
 
 def build_corpus(
@@ -89,6 +162,7 @@ def build_corpus(
     dev_text: Sequence[str] = (),
     dev_share: float = 0.01,
     n_process: int = 1,
+    say: Callable[[str], None] = print,
 ) -> tuple[Corpus, bool]:
     """Tokenize a text and store it as a corpus, unless the folder holds it already.
 
@@ -100,63 +174,90 @@ def build_corpus(
     dev_share (float): The share of documents to hold out. If there is more than one
         document, at least one is held out.
     n_process (int): Processes that tokenize.
+    say (Callable[[str], None]): Called with a sentence if the corpus is damaged.
     RETURNS (tuple[Corpus, bool]): The corpus, and whether it had to be written.
     """
     files = find_files(raw_text)
     dev_files = find_files(dev_text)
     share = 0.0 if dev_files else dev_share
     fingerprint = _fingerprint(files, dev_files, tokenization, share)
-    if _is_complete(folder, fingerprint, share, given=bool(dev_files)):
-        return Corpus(folder), False
+    to_hold_out = "all" if dev_files else "some" if share else "none"
+    corpus = _open_complete(folder, fingerprint, to_hold_out, say)
+    if corpus is not None:
+        return corpus, False
     if dev_files and next(load_sentences(dev_text, tokenization), None) is None:
         raise ValueError(f"{', '.join(dev_text)}: found no words to evaluate on")
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in FILES:  # the folder may hold other files, which are kept
-        (folder / name).unlink(missing_ok=True)
-    writer = CorpusWriter(folder)
-    problems: Problems = Counter()
-    chunks = make_chunks(files, share, problems, tokenization.encoding)
-    for words in tokenize_chunks(tokenization, share, chunks, n_process):
-        for part, stream in enumerate(words.streams):
-            writer.add(words.words, stream, part)
-    chunks = make_chunks(dev_files, 0.0, problems, tokenization.encoding)
-    for words in tokenize_chunks(tokenization, 0.0, chunks, n_process):
-        writer.add(words.words, words.streams[0], DEV)
-    if share:
-        writer.hold_out_one(share)
-    meta = writer.finish()
-    if not meta["train"]["n_words"]:
-        if meta["dev"]["n_words"] and share:  # the only document was held out
-            return build_corpus(
-                raw_text,
-                folder,
-                tokenization=tokenization,
-                dev_share=0.0,
-                n_process=n_process,
-            )
-        raise ValueError(f"{', '.join(raw_text)}: found no words")
-    meta.update(fingerprint=fingerprint, problems=dict(problems))
-    text = json.dumps(meta, indent=2, ensure_ascii=False) + "\n"
-    # Written last, since this file marks the corpus as complete.
-    write_atomically(folder / META, lambda path: path.write_text(text, "utf8"))
+
+    def write(part: Path, share: float) -> dict[str, Any]:
+        with CorpusWriter(part) as writer:
+            problems: Problems = Counter()
+            chunks = make_chunks(files, share, problems, tokenization.encoding)
+            for words in tokenize_chunks(tokenization, share, chunks, n_process):
+                for number, stream in enumerate(words.streams):
+                    writer.add(words.words, stream, number)
+            chunks = make_chunks(dev_files, 0.0, problems, tokenization.encoding)
+            for words in tokenize_chunks(tokenization, 0.0, chunks, n_process):
+                writer.add(words.words, words.streams[0], DEV)
+            if share:
+                writer.hold_out_one(share)
+            meta = writer.finish()
+        if not meta["train"]["n_words"]:
+            if meta["dev"]["n_words"] and share:  # the only document was held out
+                return write(part, 0.0)
+            raise ValueError(f"{', '.join(raw_text)}: found no words")
+        return {**meta, "fingerprint": fingerprint, "problems": dict(problems)}
+
+    with explain_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with one_writer(folder):
+            part = part_path(folder / "corpus")
+            part.mkdir()
+            try:
+                _move_files(part, folder, write(part, share))
+            finally:
+                shutil.rmtree(part, ignore_errors=True)
     return Corpus(folder), True
 
 
-def _is_complete(folder: Path, fingerprint: str, share: float, *, given: bool) -> bool:
-    """Return whether a folder holds the complete corpus, with text to evaluate on.
+def _move_files(part: Path, folder: Path, meta: dict[str, Any]) -> None:
+    """Move the files of a new corpus to its folder, which may hold an earlier corpus,
+    and other files, which are kept."""
+    (folder / META).unlink(missing_ok=True)  # without it, there is no corpus
+    meta[CHECKSUMS] = {}
+    for name in FILES:
+        if name != META:
+            meta[CHECKSUMS][name] = checksum_file(part / name)
+            sync(part / name)
+            os.replace(part / name, folder / name)
+    sync(folder)
+    meta[CHECKSUM] = fingerprint_data(meta)
+    text = json.dumps(meta, indent=2, ensure_ascii=False) + "\n"
+    # Written last, since this file marks the corpus as complete.
+    write_atomically(folder / META, lambda path: path.write_text(text, "utf8"))
+
+
+def _open_complete(
+    folder: Path, fingerprint: str, to_hold_out: str, say: Callable[[str], None]
+) -> Corpus | None:
+    """Open the corpus of a folder, if it is the right one and has text to evaluate on.
 
     fingerprint (str): The fingerprint that the corpus should have.
-    share (float): The share of documents to hold out.
-    given (bool): Whether there is a dev_text, so that no documents are held out.
+    to_hold_out (str): "all" documents of a text of their own, "some" documents, or
+        "none".
+    say (Callable[[str], None]): Called with a sentence if the corpus is damaged.
     """
     try:
-        meta = json.loads((folder / META).read_text("utf8"))
-        same = meta["fingerprint"] == fingerprint
-        to_hold_out = given or (share > 0 and meta["train"]["n_documents"] > 1)
-        complete = meta["dev"]["n_words"] > 0 or not to_hold_out
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
-    return same and complete and all((folder / name).exists() for name in FILES)
+        if not (folder / META).exists():
+            return None
+        if _load_meta(folder / META).get("fingerprint") != fingerprint:
+            return None
+        corpus = Corpus(folder)
+    except CorpusError as error:
+        say(f"{error}; preparing the text again")
+        return None
+    to_evaluate = len(corpus.dev.tokens) or to_hold_out == "none"
+    single = to_hold_out == "some" and corpus.meta["train"]["n_documents"] < 2
+    return corpus if to_evaluate or single else None
 
 
 def _fingerprint(

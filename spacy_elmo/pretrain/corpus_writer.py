@@ -3,6 +3,7 @@
 import os
 from array import array
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from ..text.tokenized_chunks import WordStream
 
-VERSION = 1
+VERSION = 2
 WORDS, COUNTS = "words.txt", "counts.npy"
 PARTS = ("train", "dev")
 TRAIN, DEV = range(2)  # indices of PARTS
@@ -38,6 +39,13 @@ class CorpusWriter:
         # only if no document is held out, so they are collected only until then.
         self.starts = array("q")
 
+    def __enter__(self) -> "CorpusWriter":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for file in self.files:
+            file.close()
+
     def add(self, words: list[str], stream: WordStream, part: int) -> None:
         """Append a stream.
 
@@ -56,7 +64,7 @@ class CorpusWriter:
         if part == TRAIN:
             found = np.bincount(tokens, minlength=len(table))
             np.add.at(self.counts, table[1:], found[1 : len(table)])
-        table[tokens].astype("<i4").tofile(self.files[part])
+        self.files[part].write(table[tokens].astype("<i4").data)
         self._add_blocks(stream, part)
         if part == TRAIN and not self.lengths[DEV]:
             self.starts.extend((self.lengths[TRAIN] + stream.documents).tolist())
@@ -111,8 +119,8 @@ class CorpusWriter:
                 n_sentences = int(np.count_nonzero(moved == 0))
                 self.sentences[0] -= n_sentences
                 self.sentences[1] += n_sentences
-                moved.tofile(out)
-                tokens[~inside].tofile(new)
+                out.write(moved.data)
+                new.write(tokens[~inside].data)
         os.replace(rest, source)
 
     def finish(self) -> dict[str, Any]:
@@ -129,18 +137,26 @@ class CorpusWriter:
         words = list(self.numbers)
         text = "".join(words[number] + "\n" for number in order)
         (self.folder / WORDS).write_bytes(text.encode("utf8"))
-        np.save(self.folder / COUNTS, counts[order])
+        _save_array(self.folder / COUNTS, counts[order])
         meta: dict[str, Any] = {"version": VERSION, "n_distinct": n_words}
         for number, (part, file) in enumerate(zip(PARTS, self.files)):
             file.close()
             _renumber(self.folder / f"{part}.raw", self.folder / f"{part}.tokens", rank)
-            np.save(self.folder / f"{part}.blocks.npy", np.array(self.blocks[number]))
+            blocks = np.array(self.blocks[number], dtype=np.int64)
+            _save_array(self.folder / f"{part}.blocks.npy", blocks)
             meta[part] = {
                 "n_words": self.lengths[number] - self.sentences[number],
                 "n_sentences": self.sentences[number],
                 "n_documents": self.documents[number],
             }
         return meta
+
+
+def _save_array(path: Path, array: np.ndarray) -> None:
+    """Write an array. np.save would not tell why it failed, such as on a full disk."""
+    data = BytesIO()
+    np.save(data, array)
+    path.write_bytes(data.getbuffer())
 
 
 def _renumber(source: Path, target: Path, rank: np.ndarray) -> None:
@@ -152,7 +168,7 @@ def _renumber(source: Path, target: Path, rank: np.ndarray) -> None:
     """
     with source.open("rb") as old, target.open("wb") as new:
         for tokens, _ in _read_tokens(old):
-            rank[tokens].tofile(new)
+            new.write(rank[tokens].data)
     source.unlink()
 
 

@@ -1,7 +1,6 @@
 """Pretrain a biLM as a config says."""
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,18 +8,18 @@ from pathlib import Path
 
 import torch
 
-from ..files import restore_folder
+from ..files import explain_errors, one_writer
 from ..results import LOG_NAME
 from ..text.problems import say_problems
 from ..text.text_files import find_files
 from ..text.tokenizers import Tokenization
-from .checkpoints import Checkpoints
 from .corpus import Corpus, build_corpus
 from .initial_bilm import load_initial_bilm, make_bilm
 from .perplexity import Perplexity
 from .pretrain_config import PretrainConfig, Texts
 from .progress import Console, JsonLog
 from .ranks import Ranks
+from .run_folder import RunFolder
 from .spacy_logger import SpacyLogger, find_logger
 from .trainer import Trainer
 from .training_progress import Progress, StepReport
@@ -33,31 +32,57 @@ def pretrain(
     *,
     device: str = "cpu",
     resume: bool = False,
+    overwrite: bool = False,
     say: Callable[[str], None] = print,
 ) -> bool:
-    """Train a biLM.
+    """Train a biLM. Raise ValueError if the output folder holds an earlier run, unless
+    that is to be resumed or overwritten.
 
     config (PretrainConfig): The config.
     output (Path): The folder for model-best, model-last, checkpoints and log.jsonl.
     device (str): The device to train on, as torch names it.
     resume (bool): Continue from the last checkpoint, if there is one.
+    overwrite (bool): Replace an earlier run as soon as this one has a checkpoint.
     say (Callable[[str], None]): Prints a line for the user.
     RETURNS (bool): Whether training has finished and was not stopped by a signal.
     """
     ranks = Ranks(torch.device(device))
-    if not ranks.first:
-        say = ignore
     check_precision(config.training.precision, device)
     check_inputs(config)
-    resume = resume or ranks.attempt > 0
-    corpus = open_corpus(config, output, ranks, say)
+    if not ranks.first:
+        return run_training(config, RunFolder(output), ranks, resume, ignore)
+    run = RunFolder(output)
+    # torchrun starts processes again after an error: go on from what they have saved.
+    again = ranks.attempt > 0
+    if output.exists() and not output.is_dir():
+        raise ValueError(f"{output}: found a file; expected a folder to write to")
+    with explain_errors(output):
+        output.mkdir(parents=True, exist_ok=True)
+    with one_writer(output):
+        unfinished = again and overwrite and run.has_new_run()
+        run.repair()
+        run.check(resume=resume or again, overwrite=overwrite and not again)
+        resume = (resume or again) and not unfinished
+        return run_training(config, run, ranks, resume, say)
+
+
+def run_training(
+    config: PretrainConfig,
+    run: RunFolder,
+    ranks: Ranks,
+    resume: bool,
+    say: Callable[[str], None],
+) -> bool:
+    """Train a biLM in a folder that has been checked. The arguments are those of
+    `pretrain`; `resume` is that of the first process."""
+    corpus = open_corpus(config, run.output, ranks, say)
     check_patience(config, len(corpus.dev.tokens) > 0)
     torch.manual_seed(config.training.seed)
     bilm, new_softmax = make_bilm(config, corpus)
-    bilm = bilm.to(device)
+    bilm = bilm.to(ranks.device)
     say(describe_vocab(corpus, bilm.vocab or []))
     torch.manual_seed(config.training.seed + 1 + ranks.rank)
-    log = JsonLog(output / LOG_NAME if ranks.first else None)
+    log = JsonLog(None)
     shown: Console | SpacyLogger = Console(say)
     if config.logger and ranks.first:
         shown = SpacyLogger(config)
@@ -72,23 +97,34 @@ def pretrain(
         if ranks.first:
             shown.evaluation(progress, result)
 
+    def write_to_folder() -> None:
+        trainer.output = run.path
+        if ranks.first:
+            log.path = run.path / LOG_NAME
+
+    def on_checkpoint() -> None:
+        run.replace(keep=config.paths.initialize_from)
+        write_to_folder()
+
     trainer = Trainer(
         config,
         bilm,
         corpus,
-        output,
+        run.path,
         ranks,
         new_softmax=new_softmax,
         on_step=on_step,
         on_evaluation=on_evaluation,
+        on_checkpoint=on_checkpoint,
     )
-    if ranks.first:
-        remove_earlier_run(output, resume, config.paths.initialize_from, say)
-    ranks.wait()
-    if resume and trainer.resume(say):
+    if ranks.of_first(resume) and trainer.resume(say):
         say(f"Continuing from step {trainer.progress.step:,}")
-    elif resume:
-        say(f"Found no checkpoint in {output}: starting from the beginning")
+    else:
+        if resume:
+            say(f"Found no checkpoint in {run.output}: starting from the beginning")
+        if ranks.first and run.begin_new_run():
+            say(f"The earlier run in {run.output} stays until this one is saved")
+    write_to_folder()
     log.begin(trainer.progress.step, config)
     trainer.run()
     ranks.close()
@@ -96,7 +132,7 @@ def pretrain(
     if trainer.stopping:
         say(f"Stopped at step {trainer.progress.step:,}; --resume continues from here")
     else:
-        say(f"Done: {output / 'model-last'}")
+        say(f"Done: {run.output / 'model-last'}")
     return not trainer.stopping
 
 
@@ -129,31 +165,6 @@ def check_patience(config: PretrainConfig, has_dev_text: bool) -> None:
         )
 
 
-def remove_earlier_run(
-    output: Path, resume: bool, source: str | None, say: Callable[[str], None]
-) -> None:
-    """Remove incomplete files and, unless the run is resumed, the models and
-    checkpoints of an earlier run.
-
-    source (str | None): The biLM to start from. It is kept, even if it is one of
-        these models.
-    """
-    checkpoints = Checkpoints(output / "checkpoints")
-    checkpoints.clear_parts()
-    models = [output / name for name in ("model-best", "model-last")]
-    for model in models:
-        restore_folder(model)
-    if resume:
-        return
-    if checkpoints.steps():
-        say(f"Starting again: removed the checkpoints of an earlier run in {output}")
-        checkpoints.clear()
-    path = Path(source or "").resolve()
-    for model in models:
-        if model.resolve() not in (path, *path.parents):
-            shutil.rmtree(model, ignore_errors=True)
-
-
 def open_corpus(
     config: PretrainConfig, output: Path, ranks: Ranks, say: Callable[[str], None]
 ) -> Corpus:
@@ -174,6 +185,7 @@ def open_corpus(
             dev_text=as_list(config.paths.dev_text),
             dev_share=settings.dev_share,
             n_process=settings.n_process or os.cpu_count() or 1,
+            say=say,
         )
         meta = corpus.meta
         say(
@@ -188,7 +200,7 @@ def open_corpus(
     # The other processes wait until the first one has written it.
     corpus = build() if ranks.first else None
     ranks.wait()
-    return corpus or Corpus(folder)
+    return corpus or Corpus(folder, check=False)
 
 
 def as_list(texts: Texts) -> list[str]:

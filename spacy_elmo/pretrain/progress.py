@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ..files import explain_errors, write_atomically
 from ..results import ConfigRow, EvaluationRow, Form, StepRow, as_json
 from .perplexity import Perplexity
 from .pretrain_config import PretrainConfig
@@ -43,7 +44,8 @@ class JsonLog:
                         kept.append(line)
                 except ValueError:
                     pass  # the run was killed while it wrote this line
-        self.path.write_text("".join(line + "\n" for line in kept), "utf8")
+        text = "".join(line + "\n" for line in kept)
+        write_atomically(self.path, lambda part: part.write_text(text, "utf8"))
         if not step:
             row = ConfigRow(type="config", step=0, config=config.to_dict())
             self._write(row)
@@ -80,7 +82,10 @@ class JsonLog:
 
     def _write(self, row: Form) -> None:
         if self.path is not None:
-            with self.path.open("a", encoding="utf8") as file:
+            with (
+                explain_errors(self.path),
+                self.path.open("a", encoding="utf8") as file,
+            ):
                 file.write(json.dumps(as_json(row)) + "\n")
 
 

@@ -41,7 +41,7 @@ class Trainer:
     ranks (Ranks): The processes that train together.
     new_softmax (bool): Train only the softmax at first, because it is new and the rest
         of the biLM is not.
-    on_step, on_evaluation (Callable): Called after each step or evaluation.
+    on_step, on_evaluation, on_checkpoint (Callable): Called after each of them.
     """
 
     def __init__(
@@ -55,6 +55,7 @@ class Trainer:
         new_softmax: bool = False,
         on_step: Callable[[StepReport], None] = lambda report: None,
         on_evaluation: Callable[[Progress, Perplexity], None] = lambda p, e: None,
+        on_checkpoint: Callable[[], None] = lambda: None,
     ) -> None:
         assert bilm.vocab is not None
         if bilm.device.type == "cpu":
@@ -69,6 +70,7 @@ class Trainer:
         self.n_frozen_steps = settings.warmup_softmax_steps if new_softmax else 0
         self.on_step = on_step
         self.on_evaluation = on_evaluation
+        self.on_checkpoint = on_checkpoint
         outputs, boundaries, self.unknown = softmax_numbers(corpus.words, bilm.vocab)
         self.window_encoder = WindowEncoder(
             bilm,
@@ -95,10 +97,13 @@ class Trainer:
         data = {name: weight.data for name, weight in self.weights.items()}
         self.optimizer = make_optimizer(data, settings.optimizer)
         self.scaler = LossScaler(settings.precision)
-        self.checkpoints = Checkpoints(output / "checkpoints")
         # Whether this process got a signal to stop, and whether all processes know.
         self.got_signal = self.stopping = False
         ranks.share(list(self.weights.values()))
+
+    @property
+    def checkpoints(self) -> Checkpoints:
+        return Checkpoints(self.output / "checkpoints")
 
     def run(self) -> None:
         """Train until a limit is reached or a signal asks to stop. Either way, write a
@@ -274,6 +279,7 @@ class Trainer:
         }
         tensors = {name: tensor.detach().cpu() for name, tensor in tensors.items()}
         self.checkpoints.save(self.progress.step, tensors, facts)
+        self.on_checkpoint()
 
     def resume(self, say: Callable[[str], None]) -> bool:
         """Continue from the newest complete checkpoint.

@@ -1,12 +1,14 @@
 """Tokenize chunks of text and divide them into sentences, in several processes."""
 
+import os
 import re
 import signal
+import threading
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from itertools import chain, islice
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from typing import NamedTuple
 
 import numpy as np
@@ -157,13 +159,11 @@ def tokenize_chunks(
             yield tokenize_chunk(tokenization, share, chunk)
         return
     chunks = chain(first, chunks)
-    # Processes are spawned because a fork would copy the threads of torch. They ignore
-    # Ctrl-C because this process handles it.
+    # Processes are spawned because a fork would copy the threads of torch.
     with ProcessPoolExecutor(
         n_process,
         mp_context=get_context("spawn"),
-        initializer=signal.signal,
-        initargs=(signal.SIGINT, signal.SIG_IGN),
+        initializer=_start_worker,
     ) as pool:
         try:
             yield from _tokenize_in_order(
@@ -172,6 +172,20 @@ def tokenize_chunks(
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
+
+
+def _start_worker() -> None:
+    """Prepare a process that tokenizes: ignore Ctrl-C, because the parent handles it,
+    and end when the parent ends, even if that is killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def _tokenize_in_order(

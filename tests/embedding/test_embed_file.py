@@ -256,7 +256,7 @@ def test_missing_text_is_named(source, tmp_path):
 
 
 def test_broken_text_is_told(source, tmp_path):
-    (tmp_path / "a.txt").write_bytes(b"one\n\xff\xfe two\n")
+    (tmp_path / "a.txt").write_bytes(b"one\n" * 20 + b"\xff\xfe two\n")
     done = call("embed", source, tmp_path / "a.txt", tmp_path / "out.hdf5")
     assert done.exit_code == 0, done.output
     assert "Problems found in the text: 1 lines with invalid UTF-8" in text(done)

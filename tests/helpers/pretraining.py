@@ -86,14 +86,15 @@ def run(*args: object, **options: object) -> subprocess.CompletedProcess:
     )
 
 
-def run_training(config_path, output, *, resume=False, **overrides):
+def run_training(config_path, output, *, resume=False, overwrite=False, **overrides):
     """Pretrain in this process, and return the messages as one string.
 
     overrides: Settings to override, with "__" instead of the dots in their names.
     """
     named = {key.replace("__", "."): value for key, value in overrides.items()}
     said = []
-    pretrain(load_config(config_path, named), output, resume=resume, say=said.append)
+    config = load_config(config_path, named)
+    pretrain(config, output, resume=resume, overwrite=overwrite, say=said.append)
     return "\n".join(said)
 
 

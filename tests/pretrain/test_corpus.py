@@ -1,17 +1,41 @@
 """Write a corpus once, and again only if something has changed."""
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers.corpora import build, sentences, write
+from helpers.full_disk import full_disk
 from helpers.pretraining import write_text
 
+from spacy_elmo.files import WriteError, one_writer
 from spacy_elmo.pretrain import corpus as corpus_module
 from spacy_elmo.pretrain import corpus_writer
+from spacy_elmo.pretrain.corpus import Corpus, CorpusError
 from spacy_elmo.text import chunks, tokenized_chunks
 
 TEXT = "Snow fell. It did not stop!\nDr. Kim's dog (3 kg) left...\n\nThe end?  «Yes.»\n"
+
+
+def zero(path):
+    data = path.read_bytes()
+    path.write_bytes(bytes(len(data)))
+
+
+def flip(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+DAMAGES = {
+    "missing": Path.unlink,
+    "zeros": zero,
+    "a bit": flip,
+    "half": lambda path: path.write_bytes(path.read_bytes()[::2]),
+    "more": lambda path: path.write_bytes(path.read_bytes() + b"[{}]"),
+}
 
 
 def files(folder):
@@ -83,16 +107,61 @@ def test_long_documents_are_cut_into_blocks(tmp_path, monkeypatch):
     assert np.diff(blocks).tolist() == [20] * 7 + [10]
 
 
-@pytest.mark.parametrize("damage", ["", "{", "[]", "{}", "words", "tokens"])
-def test_a_broken_corpus_is_as_none(tmp_path, damage):
+@pytest.mark.parametrize("name", corpus_module.FILES)
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_corpus_is_made_again(tmp_path, name, damage):
     path = write_text(tmp_path / "a.txt")
     folder = tmp_path / "corpus"
     build(folder, path, dev_share=0.1)
     before = files(folder)
-    if damage in ("words", "tokens"):
-        name = {"words": corpus_module.WORDS, "tokens": "dev.tokens"}[damage]
-        (folder / name).unlink()
-    else:
-        (folder / corpus_module.META).write_text(damage, "utf8")
-    assert build(folder, path, dev_share=0.1)[1]
+    damage(folder / name)
+    said = []
+    assert build(folder, path, dev_share=0.1, say=said.append)[1]
     assert files(folder) == before
+    if (damage, name) != (Path.unlink, corpus_module.META):
+        assert len(said) == 1 and said[0].startswith(f"{folder / name}: ")
+        assert said[0].endswith("; preparing the text again")
+
+
+@pytest.mark.parametrize(
+    "name, array, expected",
+    [
+        ("train.tokens", [0, 10**6], "found the numbers 0 to 1000000; expected 0 to"),
+        ("train.tokens", [0, -5], "found the numbers -5 to 0; expected 0 to"),
+        ("train.blocks.npy", [0, 9, 9], "found blocks that are not in order"),
+        ("train.blocks.npy", [0, 10**6], "found blocks that are not in order"),
+        ("train.blocks.npy", [3], "found blocks that are not in order"),
+        ("dev.blocks.npy", [[0, 1]], "found something else than a row of integers"),
+        ("counts.npy", [0.5], "found something else than a row of integers"),
+        ("counts.npy", [1, 2], "expected one for each of"),
+    ],
+)
+def test_numbers_that_do_not_fit_are_one_sentence(tmp_path, name, array, expected):
+    corpus, _ = build(tmp_path / "corpus", write_text(tmp_path / "a.txt"))
+    if name.endswith(".npy"):
+        np.save(tmp_path / "corpus" / name, np.array(array))
+    else:
+        np.array(array, dtype="<i4").tofile(tmp_path / "corpus" / name)
+    with pytest.raises(CorpusError, match=f"{name}: .*{expected}"):
+        Corpus(tmp_path / "corpus", check=False)
+
+
+@pytest.mark.parametrize("n_bytes", [0, 100, 2000])
+def test_a_full_disk_is_one_sentence(tmp_path, n_bytes):
+    path = write_text(tmp_path / "a.txt")
+    with full_disk(n_bytes), pytest.raises(WriteError, match="the disk is full"):
+        build(tmp_path / "corpus", path)
+    assert not list((tmp_path / "corpus").iterdir())
+    build(tmp_path / "corpus", path)
+    build(tmp_path / "other", path)
+    assert files(tmp_path / "corpus") == files(tmp_path / "other")
+
+
+def test_one_writer_at_a_time(tmp_path):
+    path = write_text(tmp_path / "a.txt")
+    (tmp_path / "corpus").mkdir()
+    with one_writer(tmp_path / "corpus"), pytest.raises(WriteError, match="process"):
+        build(tmp_path / "corpus", path)
+    build(tmp_path / "corpus", path)
+    with one_writer(tmp_path / "corpus"):  # a corpus that is there can be used
+        assert not build(tmp_path / "corpus", path)[1]

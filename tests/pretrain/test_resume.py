@@ -23,11 +23,8 @@ from spacy_elmo.files import replace_folder, restore_folder
 from spacy_elmo.pretrain.checkpoints import Checkpoints
 from spacy_elmo.pretrain.progress import load_log
 from spacy_elmo.pretrain.ranks import Ranks
-from spacy_elmo.pretrain.trainer import Trainer
 
 FILES = ("weights.safetensors", "softmax.safetensors")
-
-LEFT = f"step-16.{'0' * 16}.part"  # by a killed run
 
 
 @pytest.fixture
@@ -242,59 +239,3 @@ def test_another_text_held_out_has_a_best_of_its_own(config_path, tmp_path):
     assert "The text has changed" in said
     config = json.loads((run / "model-best" / "config.json").read_text("utf8"))
     assert config["training"]["steps"] == 16
-
-
-def test_without_resume_a_run_begins_anew(config_path, tmp_path, monkeypatch):
-    run = tmp_path / "run"
-    checkpoints = Checkpoints(run / "checkpoints")
-    run_training(config_path, run)
-    assert checkpoints.steps() == [8, 12]
-    (run / "checkpoints" / LEFT).mkdir()
-
-    def killed(*args, **options):
-        raise KeyboardInterrupt
-
-    # Before the first step, everything of the old run has been removed.
-    monkeypatch.setattr(Trainer, "step", killed)
-    with pytest.raises(KeyboardInterrupt):
-        run_training(config_path, run)
-    monkeypatch.undo()
-    assert not list((run / "checkpoints").iterdir())
-    assert not list(run.glob("model-*"))
-    run_training(config_path, run)
-    said = run_training(config_path, run, training__max_steps=2)
-    assert "Continuing" not in said and "Starting again" in said
-    assert checkpoints.steps() == [2]
-    (run / "checkpoints" / LEFT).mkdir()
-    said = run_training(config_path, run, resume=True, training__max_steps=3)
-    assert "Continuing from step 2" in said
-    assert checkpoints.steps() == [2, 3]
-    assert not (run / "checkpoints" / LEFT).exists()
-
-
-def test_what_a_run_goes_on_from_is_not_removed(config_path, tmp_path):
-    run_training(config_path, tmp_path / "run")
-    best = str(tmp_path / "run" / "model-best")
-    run_training(config_path, tmp_path / "run", paths__initialize_from=best)
-    assert (tmp_path / "run" / "model-best").exists()
-
-
-@pytest.mark.parametrize(
-    "key, value, expected",
-    [
-        ("paths.raw_text", "nowhere.txt", "no such file"),
-        ("paths.dev_text", "empty.txt", "found no words"),
-        ("corpus.lang", "qq", "qq"),
-        ("training.batch_size", 10**6, "use more text"),
-    ],
-)
-def test_bad_input_leaves_the_earlier_run_alone(
-    config_path, tmp_path, monkeypatch, key, value, expected
-):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "empty.txt").touch()
-    run_training(config_path, tmp_path / "run")
-    with pytest.raises(ValueError, match=expected):
-        run_training(config_path, tmp_path / "run", **{key: value})
-    assert Checkpoints(tmp_path / "run" / "checkpoints").steps() == [8, 12]
-    assert (tmp_path / "run" / "model-best").exists()

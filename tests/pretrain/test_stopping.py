@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from helpers.pretraining import command, write_config, write_text
@@ -135,3 +136,25 @@ def test_ctrl_c_while_the_text_is_read(config_path, tmp_path, n_process):
         dev_share=0.1,
     )
     assert all(again[part] == whole.meta[part] for part in ("train", "dev"))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc").exists(), reason="finds processes in /proc")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_processes_that_tokenize_end_with_their_parent(config_path, tmp_path, number):
+    (tmp_path / "waiting.py").write_text(WAITING, "utf8")
+    args = [sys.executable, "waiting.py", "elmo", "pretrain", config_path]
+    args += ["--output", "run", "--corpus.tokenizer", "spacy_elmo.waiting.v1"]
+    args += ["--corpus.n_process", 2]
+    process = subprocess.Popen(list(map(str, args)), cwd=tmp_path)
+    while len(list(tmp_path.glob("waiting-*"))) < 2:
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(number)
+    process.wait()
+    workers = [path.name.split("-")[1] for path in tmp_path.glob("waiting-*")]
+    assert str(process.pid) not in workers
+    end = time.monotonic() + 30
+    while any(Path("/proc", worker).exists() for worker in workers):
+        assert time.monotonic() < end, "processes are left"
+        time.sleep(0.01)
