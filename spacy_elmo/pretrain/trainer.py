@@ -60,9 +60,8 @@ class Trainer:
         assert bilm.vocab is not None
         if bilm.device.type == "cpu":
             keep_freed_memory()
-        settings = config.training
         self.config = config
-        self.settings = settings
+        self.settings = settings = config.training
         self.bilm = bilm
         self.corpus = corpus
         self.output = output
@@ -264,10 +263,9 @@ class Trainer:
         if not self.ranks.first:
             return
         tensors: dict[str, Tensor] = {"state.h": h, "state.c": c, "random": random}
-        weights = self.bilm.state_dict()
-        tensors.update({f"weights.{name}": t for name, t in weights.items()})
-        optimizer = self.optimizer.state()
-        tensors.update({f"optimizer.{name}": t for name, t in optimizer.items()})
+        named = {"weights": self.bilm.state_dict(), "optimizer": self.optimizer.state()}
+        for kind, group in named.items():
+            tensors.update({f"{kind}.{name}": t for name, t in group.items()})
         facts = {
             "progress": asdict(self.progress),
             "n_ranks": self.ranks.size,
