@@ -39,7 +39,7 @@ def compress(pattern, size):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["a.txt.gz", "a.jsonl.gz"])
-@pytest.mark.parametrize("pattern", [b"x", b"\0", b" ", b"\n", b"[", b"a b "])
+@pytest.mark.parametrize("pattern", [b"x", b"\0", b" ", b"["])
 def test_a_compressed_endless_line_needs_little_memory(tmp_path, name, pattern):
     path = tmp_path / name
     path.write_bytes(compress(pattern, 2**28))
