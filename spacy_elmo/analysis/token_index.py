@@ -1,7 +1,7 @@
 """Build and open an index: a folder with the vectors of all tokens of a text."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +127,31 @@ def open_index(
         reason = " ".join(str(error).split()) or type(error).__name__
         say(f"The index in {folder} is damaged and is built again ({reason})")
         return None
+
+
+def open_index_of(folder: Path, bilms: Sequence[BiLMBase]) -> tuple[int, TokenIndex]:
+    """Open an index of any text that was built with one of some biLMs.
+
+    RETURNS (tuple[int, TokenIndex]): The number of the biLM, and the index.
+    """
+    try:
+        meta = _read_meta(folder) or {}
+        built_with = meta["key"]["bilm"]
+        if meta["key"]["format"] != FORMAT:
+            raise ValueError("it has another format")
+        index = _open_checked(folder, meta)
+    except Exception:  # numpy raises many kinds of errors
+        raise ValueError(
+            f"{folder}: found no complete index; expected a folder that `spacy elmo "
+            "neighbors --index` wrote"
+        ) from None
+    fingerprints = [fingerprint(bilm) for bilm in bilms]
+    if built_with not in fingerprints:
+        raise ValueError(
+            f"{folder}: found the index of another biLM; expected one that was built "
+            "with a biLM that is given here"
+        )
+    return fingerprints.index(built_with), index
 
 
 def _open_checked(folder: Path, meta: dict[str, Any]) -> TokenIndex:

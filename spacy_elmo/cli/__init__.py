@@ -33,6 +33,7 @@ from . import (  # noqa: E402,F401  (each module adds its command to app)
     convert,
     embed,
     evaluate,
+    explore,
     info,
     init_config,
     neighbors,

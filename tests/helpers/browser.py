@@ -7,8 +7,11 @@ from contextlib import contextmanager
 import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-# With these options, a page that requests a network address gets an error.
-OFFLINE = ["--host-resolver-rules=MAP * ~NOTFOUND", "--no-proxy-server"]
+# With these options, a page that requests an address of another machine gets an error.
+OFFLINE = [
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    "--no-proxy-server",
+]
 
 
 def find_chromium():
@@ -36,6 +39,7 @@ def open_browser():
 class Visit:
     """A page that is open in a browser.
 
+    address (Path | str): The file of the page, or its address on this machine.
     ready (str): The selector of an element that exists as soon as the page is drawn.
     said (list[str]): The messages and errors that the page wrote to the console.
     asked (list[str]): The addresses that the page requested.
@@ -44,10 +48,11 @@ class Visit:
     def __init__(
         self,
         browser,
-        path,
+        address,
         width=1280,
         scheme="light",
         touch=False,
+        locale="en-US",
         ready="body[data-drawn]",
     ):
         self.said = []
@@ -56,13 +61,14 @@ class Visit:
             viewport={"width": width, "height": 800},
             color_scheme=scheme,
             has_touch=touch,
-            offline=True,
+            locale=locale,
+            offline=not isinstance(address, str),
         )
         self.page = self.context.new_page()
         self.page.on("console", lambda message: self.said.append(message.text))
         self.page.on("pageerror", lambda error: self.said.append(str(error)))
         self.page.on("request", lambda request: self.asked.append(request.url))
-        self.page.goto(path.as_uri())
+        self.page.goto(address if isinstance(address, str) else address.as_uri())
         self.page.wait_for_selector(ready)
 
     def __enter__(self):

@@ -33,6 +33,7 @@ ALLOWED = {
         "text",
     },
     "analysis": {"bilm", "files", "fingerprints", "gold", "regular_files", "text"},
+    "explore": {"analysis", "bilm", "text"},
     "compare": {
         "about",
         "bilm",
@@ -53,6 +54,7 @@ FORBIDDEN = {
     "bilm": ("spacy", "thinc", "cupy"),
     "layers": ("spacy.language", "spacy.pipeline"),
     "report": ("torch", "thinc"),
+    "explore": ("torch", "thinc"),
 }
 
 

@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -47,6 +48,7 @@ QUICK_OPTIONS = {
     " --training.eval_frequency 2",
     "python -m spacy train": "--training.max_steps 2 --training.eval_frequency 2",
     "torchrun": "--training.max_steps 2",
+    "python -m spacy elmo explore": "--port 0",
 }
 # The file or folder that a command must write. OUTPUT is the value of its --output.
 WRITTEN = {
@@ -66,7 +68,13 @@ WRITTEN = {
     "python -m spacy elmo embed": "results/vectors.hdf5",
 }
 # Texts that a command must print if it writes no file.
-PRINTED = {"python -m spacy evaluate": "TAG", "python -m spacy elmo info": "gamma"}
+PRINTED = {
+    "python -m spacy evaluate": "TAG",
+    "python -m spacy elmo info": "gamma",
+    "python -m spacy elmo explore": "http://127.0.0.1:",
+}
+# Commands that run until Ctrl-C is pressed, after they printed that.
+SERVERS = ("python -m spacy elmo explore",)
 # The pages show only the sections about ELMo. A pipeline also needs these.
 REST_OF_CONFIG = """
 [nlp]
@@ -181,11 +189,11 @@ def run_command(line, folder):
     assert not re.search(r"[|&;<>$]", line)  # because no shell is used
     program, *args = shlex.split(" ".join([line, *look_up(QUICK_OPTIONS, line)]))
     start = {"python": [], "torchrun": ["-m", "torch.distributed.run"]}[program]
-    output = args[args.index("--output") + 1] if "--output" in args else ""
+    path = args[args.index("--output") + 1] if "--output" in args else ""
     expected = [
-        folder / name.replace("OUTPUT", output) for name in look_up(WRITTEN, line)
+        folder / name.replace("OUTPUT", path) for name in look_up(WRITTEN, line)
     ]
-    done = subprocess.run(
+    process = subprocess.Popen(
         [sys.executable, *start, *args],
         cwd=folder,
         env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONIOENCODING": "utf8"},
@@ -193,11 +201,17 @@ def run_command(line, folder):
         stderr=subprocess.STDOUT,
         encoding="utf8",
     )
-    assert done.returncode == 0, f"{line}\n{done.stdout}"
+    output = ""
+    if line.startswith(SERVERS):
+        while process.poll() is None and "Ctrl-C" not in output:
+            output += process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+    output += process.communicate()[0]
+    assert process.returncode == 0, f"{line}\n{output}"
     printed = look_up(PRINTED, line)
     assert expected or printed, f"add what this command does: {line}"
     assert all(path.exists() for path in expected), line
-    assert all(text in done.stdout for text in printed), f"{line}\n{done.stdout}"
+    assert all(text in output for text in printed), f"{line}\n{output}"
 
 
 def look_up(table, line):
