@@ -128,3 +128,19 @@ def test_info_prints_the_mix_of_each_component(tmp_path):
     done = call("info", tmp_path / "bare")
     assert done.exit_code == 1
     assert "a pipeline without 'elmo'" in " ".join(done.output.split())
+
+
+def test_convert_never_writes_into_a_folder_of_something_else(source, tmp_path):
+    dest = tmp_path / "dest"
+    dest.mkdir()
+    assert call("convert", source, dest).exit_code == 0  # into an empty folder
+    (dest / "README.md").write_text("mine")
+    assert call("convert", source, dest).exit_code == 0  # over a biLM
+    done = call("convert", source, dest, "--to", "hdf5")
+    assert done.exit_code == 1 and "found README.md, config.json" in text(done)
+    spacy.blank("en").to_disk(tmp_path / "pipeline")
+    before = sorted(tmp_path.rglob("*"))
+    done = call("convert", source, tmp_path / "pipeline")
+    assert done.exit_code == 1 and "expected an empty folder, a biLM" in text(done)
+    assert sorted(tmp_path.rglob("*")) == before
+    assert (dest / "README.md").read_text() == "mine"
