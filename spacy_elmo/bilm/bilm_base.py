@@ -33,6 +33,7 @@ class BiLMBase:
     precision (str): "float32", or with torch "int8" for an approximate and faster
         `embed` on CPUs.
     cache_words (int): The number of words whose vectors `embed` keeps.
+    source (str | None): What it was loaded from; None if it was not loaded.
     """
 
     config: BiLMConfig
@@ -41,8 +42,21 @@ class BiLMBase:
     softmax: Any
     precision: str
     cache_words: int
+    source: str | None = None
     _state: State | None
     _embedder: EmbedderSlot
+
+    def __repr__(self) -> str:
+        """Describe the model in one line: its source, sizes and softmax."""
+        origin = "" if self.source is None else f" from {self.source}"
+        n_layers, width = self.config.lstm.n_layers, self.config.width
+        softmax = "no softmax"
+        if self.config.softmax is not None:
+            softmax = f"softmax of {self.config.softmax.n_words:,} words"
+        return (
+            f"<{type(self).__name__}{origin}: {n_layers} + 1 layers, width {width}, "
+            f"{softmax}>"
+        )
 
     # What the subclasses provide
 

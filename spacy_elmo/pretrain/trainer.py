@@ -26,7 +26,7 @@ from .perplexity import Perplexity, evaluate
 from .pretrain_config import PretrainConfig
 from .ranks import Ranks
 from .schedule import schedule
-from .training_progress import Progress, StepReport
+from .training_progress import Progress, StepReport, count_words_read
 from .vocab import softmax_numbers
 from .windows import Epochs, WindowEncoder
 
@@ -63,6 +63,7 @@ class Trainer:
         self.config = config
         self.settings = settings = config.training
         self.bilm = bilm
+        self.words_before = count_words_read(bilm.config.training)
         self.corpus = corpus
         self.output = output
         self.ranks = ranks
@@ -355,9 +356,7 @@ class Trainer:
         if not self.ranks.first:
             return
         facts: dict[str, Any] = {
-            "steps": self.progress.step,
-            "words": self.progress.n_words,
-            "seconds": round(self.progress.seconds, 1),
+            **self.progress.to_facts(self.words_before),
             "corpus": {k: self.corpus.meta[k] for k in ("train", "dev", "n_distinct")},
             "lang": self.config.corpus.lang,
             "tokenizer": self.config.corpus.tokenizer,

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass
@@ -25,6 +26,18 @@ class Progress:
     best: float = math.inf
     since_best: int = 0
 
+    def to_facts(self, words_before: int) -> dict[str, Any]:
+        """Return what a biLM says about its training.
+
+        words_before (int): The words of earlier rounds of training.
+        """
+        return {
+            "steps": self.step,
+            "words": self.n_words,
+            "total_words": words_before + self.n_words,
+            "seconds": round(self.seconds, 1),
+        }
+
 
 @dataclass
 class StepReport:
@@ -46,3 +59,12 @@ class StepReport:
     learn_rate: float
     words_per_second: float
     share_done: float
+
+
+def count_words_read(training: dict[str, Any]) -> int:
+    """Return how many words a biLM has been trained on in all rounds of its training.
+
+    training (dict[str, Any]): What the biLM says about its training.
+    """
+    found = training.get("total_words", training.get("words"))
+    return found if isinstance(found, int) else 0

@@ -144,3 +144,17 @@ def test_convert_never_writes_into_a_folder_of_something_else(source, tmp_path):
     assert done.exit_code == 1 and "expected an empty folder, a biLM" in text(done)
     assert sorted(tmp_path.rglob("*")) == before
     assert (dest / "README.md").read_text() == "mine"
+
+
+def test_info_as_json(source, tmp_path):
+    printed = call("info", source, "--json").stdout
+    found = srsly.json_loads(printed)["bilms"][str(source)]
+    config = load_bilm(source).config
+    assert (found["layers"], found["width"]) == (3, config.width)
+    assert found["lstm"] == config.to_dict()["lstm"]
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("elmo", config={"bilm": str(source)})
+    nlp.initialize()
+    nlp.to_disk(tmp_path / "pipeline")
+    found = srsly.json_loads(call("info", tmp_path / "pipeline", "--json").stdout)
+    assert found["mixes"] == [] and len(found["bilms"]) == 1

@@ -260,3 +260,23 @@ def test_large_samples_train_a_full_softmax(config_path, tmp_path):
     bilm = load_bilm(tmp_path / "run" / "model-last")
     assert bilm.config.softmax.type == "full"
     assert torch.isfinite(bilm.softmax.weight).all()
+
+
+# Facts about the training
+
+
+def test_words_of_all_rounds_are_added_up(config_path, tmp_path):
+    source, total = pretrained(tmp_path), 0
+    for number in (1, 2):
+        training = load_bilm(source).config.training
+        total += training["words"]
+        assert training["total_words"] == total > 0
+        given = {"paths__initialize_from": str(source), "training__max_steps": 2}
+        train(config_path, tmp_path / str(number), **given)
+        source = tmp_path / str(number) / "model-last"
+    # A run that is resumed counts the words before it once.
+    train(
+        config_path, tmp_path / "2", resume=True, **{**given, "training__max_steps": 3}
+    )
+    training = load_bilm(source).config.training
+    assert training["total_words"] == total + training["words"]

@@ -115,7 +115,7 @@ def test_command_with_overrides(config_path, tmp_path):
     assert bilm.config.training["steps"] == 2 and len(bilm.vocab) == 20
     info = call("info", out / "model-last")
     assert info.exit_code == 0
-    for fact in ("steps", "words", "seconds", "corpus", "'n_documents'", "lang"):
+    for fact in ("steps", "total words", "seconds", "train, n documents", "lang"):
         assert fact in info.output
 
 

@@ -72,6 +72,7 @@ def load_bilm(
         check_device(device)
     bilm = make_model(load_data(source), engine)
     bilm.precision = precision
+    bilm.source = str(source)
     return bilm.to(device) if engine == "torch" else bilm  # type: ignore[attr-defined]
 
 

@@ -143,3 +143,8 @@ def test_senses_come_apart(lang):
         if word["word"] in APART[lang]:
             accuracy = {layer["layer"]: layer["accuracy"] for layer in word["layers"]}
             assert accuracy[BY[lang]] > word["majority"], word["word"]
+
+
+def test_repr_has_source_and_sizes():
+    bilm = load_bilm("en_elmo_sm")
+    assert repr(bilm) == "<BiLM from en_elmo_sm: 2 + 1 layers, width 384, no softmax>"
