@@ -63,10 +63,11 @@ def test_tokenizer_is_that_of_the_bilm_or_the_language(lang, tmp_path):
 
 @pytest.mark.parametrize("baseline", BOTH)
 def test_a_bilm_decides_about_the_tokenizer(bilm, tmp_path, baseline):
-    training = {"lang": "ko", "tokenizer": "spacy-elmo.MecabTokenizer.v1"}
+    # A tokenizer that no language has as its default.
+    training = {"lang": "en", "tokenizer": "spacy-elmo.MecabTokenizer.v1"}
     bilm.config.training.update(training)
     bilm.save(tmp_path / "bilm" / "model-best")
-    options = ["--lang", "ko", "--bilm", tmp_path / "bilm", *flags(baseline)]
+    options = ["--lang", "en", "--bilm", tmp_path / "bilm", *flags(baseline)]
     config = load_config(write(tmp_path, "tagging", *options)[0])
     assert config["nlp"]["tokenizer"] == {"@tokenizers": training["tokenizer"]}
     if not baseline:

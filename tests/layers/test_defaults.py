@@ -63,8 +63,18 @@ def test_a_tok2vec_without_settings_is_that_of_the_tagging_config():
     assert describe(ours) == describe(theirs)
 
 
-def test_elmo_alone_has_the_same_mix():
-    short = {"@architectures": "spacy-elmo.ElmoTok2Vec.v1"}
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {},
+        {
+            "elmo": {"@architectures": "spacy-elmo.ElmoListener.v1"},
+            "mix": {"@architectures": "spacy-elmo.ElmoMix.v1"},
+        },
+    ],
+)
+def test_elmo_alone_has_the_same_mix(parts):
+    short = {"@architectures": "spacy-elmo.ElmoTok2Vec.v1", **parts}
     written = {
         **short,
         "elmo": {"@architectures": "spacy-elmo.ElmoListener.v1", "upstream": "*"},
