@@ -4,7 +4,7 @@ import warnings
 from pathlib import Path
 from typing import NamedTuple
 
-from ..bilm import BiLM, load_bilm
+from ..bilm import BiLMBase, load_bilm
 from ..bilm.fingerprint import fingerprint
 from ..text.tokenizers import Tokenization, choose_tokenization
 from .layer_vectors import layer_names
@@ -36,7 +36,7 @@ class Neighbors:
     """
 
     def __init__(
-        self, bilm: BiLM, index: TokenIndex, tokenization: Tokenization
+        self, bilm: BiLMBase, index: TokenIndex, tokenization: Tokenization
     ) -> None:
         self.bilm = bilm
         self.index = index
@@ -46,7 +46,7 @@ class Neighbors:
     @classmethod
     def build(
         cls,
-        source: str | Path | BiLM,
+        source: str | Path | BiLMBase,
         text: str | Path,
         folder: str | Path,
         *,
@@ -57,7 +57,7 @@ class Neighbors:
         """Compute the vectors of all words of a text. If the folder has those of the
         same text and biLM already, they are used.
 
-        source (str | Path | BiLM): A biLM, or whatever load_bilm takes.
+        source (str | Path | BiLMBase): A biLM, or whatever load_bilm takes.
         text (str | Path): A file, a folder or a pattern, as for the command.
         folder (str | Path): Where the vectors are kept: about 2 kB per word with 3
             layers of width 256.
@@ -78,10 +78,10 @@ class Neighbors:
         return cls(bilm, index, tokenization)
 
     @classmethod
-    def open(cls, source: str | Path | BiLM, folder: str | Path) -> "Neighbors":
+    def open(cls, source: str | Path | BiLMBase, folder: str | Path) -> "Neighbors":
         """Open the vectors that `build` or the command has kept in a folder.
 
-        source (str | Path | BiLM): The biLM that they were made with.
+        source (str | Path | BiLMBase): The biLM that they were made with.
         """
         bilm, folder = _load(source), Path(folder)
         key = read_index_key(folder)
@@ -141,8 +141,8 @@ class Neighbors:
         return f"<Neighbors: {len(self):,} words in {self.index.folder}>"
 
 
-def _load(source: str | Path | BiLM) -> BiLM:
-    return source if isinstance(source, BiLM) else load_bilm(source)
+def _load(source: str | Path | BiLMBase) -> BiLMBase:
+    return source if isinstance(source, BiLMBase) else load_bilm(source)
 
 
 def _warn(message: str) -> None:
