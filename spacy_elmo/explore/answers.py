@@ -44,6 +44,13 @@ def answer_text(explorer: Explorer, request: TextRequest) -> dict[str, Any]:
     return {"sentences": [sentence._asdict() for sentence in sentences]}
 
 
+def prepare_answers(explorer: Explorer, request: TextRequest) -> None:
+    """Compute the layers of a text while the reader chooses a word."""
+    sentences = explorer.split(request.text)
+    for number in range(len(explorer.bilms)):
+        explorer.embed(number, sentences)
+
+
 def answer_neighbors(explorer: Explorer, request: NeighborsRequest) -> dict[str, Any]:
     """Find the contexts that are nearest to a word, in the text or in a corpus."""
     _check_weights(explorer, request.weights)

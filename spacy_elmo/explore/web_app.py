@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -97,7 +98,11 @@ def _serve_answer(
         except ClientDisconnect:
             return Response()  # nobody is there to read it
         data = parse_request(kind, body)
-        return JSONResponse(await run_in_threadpool(answer, explorer, data))
+        answered = await run_in_threadpool(answer, explorer, data)
+        after = None
+        if kind is TextRequest:
+            after = BackgroundTask(answers.prepare_answers, explorer, data)
+        return JSONResponse(answered, background=after)
 
     return Route(path, serve, methods=["POST"])
 

@@ -87,6 +87,17 @@ def test_questions_are_answered(client):
         assert len(response.json()) == 1
 
 
+def test_layers_are_computed_as_soon_as_a_text_is_typed(monkeypatch):
+    explorer = make_explorer()
+    client = TestClient(make_app(explorer), base_url=URL)
+    client.post("/api/text", json=QUESTIONS["text"])
+    asked = []
+    bilm = explorer.bilms[0].bilm
+    monkeypatch.setattr(bilm, "embed", lambda new: asked.extend(new) or [])
+    response = client.post("/api/neighbors", json=QUESTIONS["neighbors"])
+    assert response.status_code == 200 and asked == []
+
+
 def test_every_response_has_the_headers_of_a_closed_page(client):
     responses = [
         client.get("/"),
