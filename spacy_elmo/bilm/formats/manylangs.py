@@ -5,6 +5,7 @@ words come from config.json or from a second config file that it names. Publishe
 lack the second file; they were all trained with the same values, which are used then.
 """
 
+import os
 import warnings
 import zipfile
 from pathlib import Path
@@ -77,7 +78,7 @@ def _read_settings(folder: Path) -> tuple[Path, dict[str, Any]]:
     if "config_path" in data:
         name = str(data["config_path"]).replace("\\", "/")
         for path in _paths_inside(folder, name):
-            if path.is_file():
+            if os.path.isfile(path):  # also False if the name is too long
                 config, data = path, read_json(path)
                 break
         else:

@@ -104,7 +104,7 @@ class _Checker:
     def __init__(self, folder: Path, config: dict[str, Any]) -> None:
         self.folder = folder
         self.checksums = config.get(CHECKSUMS)
-        if self.checksums is None:
+        if CHECKSUMS not in config:
             return
         if not isinstance(self.checksums, dict):
             raise SourceError(
@@ -148,7 +148,8 @@ def native_parts(data: BiLMData) -> dict[str, Any]:
         "vocab": data.vocab,
         "weights": arrays_to_bytes(quantize(data.arrays, STORED, data.stored)),
     }
-    return {**parts, "checksum": _checksum_parts(parts)}
+    # The checksum comes first: lost bytes of the weights cannot hide it.
+    return {"checksum": _checksum_parts(parts), **parts}
 
 
 def _checksum_parts(parts: dict[str, Any]) -> str:
@@ -163,8 +164,11 @@ def load_native_parts(parts: Any, where: Path = Path("biLM")) -> BiLMData:
     where (Path): The file to name in error messages.
     """
     types = {"config": dict, "lexicon": dict, "weights": bytes}
-    if not isinstance(parts, dict) or not all(
-        isinstance(parts.get(name), kind) for name, kind in types.items()
+    known = {*types, "vocab", "checksum"}
+    if (
+        not isinstance(parts, dict)
+        or not all(isinstance(parts.get(name), kind) for name, kind in types.items())
+        or any(name not in known for name in parts)
     ):
         raise SourceError(
             f"{where}: found no config, lexicon and weights; expected those of a biLM"

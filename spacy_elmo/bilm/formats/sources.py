@@ -1,5 +1,6 @@
 """Load a biLM from any source (a path or a name), and save it in any format."""
 
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, overload
@@ -124,9 +125,9 @@ def load_data(source: str | Path) -> BiLMData:
 
 
 def _load(path: Path) -> BiLMData:
-    if not path.exists():
+    if not os.path.exists(path):  # also False if the name is too long
         path = find_bundled(str(path)) or path
-    if not path.exists():
+    if not os.path.exists(path):
         bundled = ", ".join(bundled_names())
         raise SourceError(
             f"{path}: no such file or folder; expected a biLM, or {bundled}"

@@ -56,7 +56,7 @@ def test_a_changed_config_is_refused(key, tmp_path):
     assert refusal(tmp_path)[0] == str(path)
 
 
-@pytest.mark.parametrize("value", [[], "none", {}, {"config.json": "x"}])
+@pytest.mark.parametrize("value", [None, [], "none", {}, {"config.json": "x"}])
 def test_checksums_of_another_form_are_refused(value, folder):
     config = load_json(folder / "config.json")
     config["checksums"] = value

@@ -222,6 +222,13 @@ def test_settings_outside_of_the_folder_are_not_read(relative, tmp_path):
         assert load_bilm(tmp_path / "model").config.lstm.cell_clip == 3
 
 
+def test_a_name_that_no_file_can_have_is_not_found(tmp_path):
+    write_model(tmp_path)
+    write_json(tmp_path / "config.json", {"config_path": "1" * 5000})
+    with pytest.warns(UserWarning, match="is not here"):
+        assert load_bilm(tmp_path).config.lstm.cell_clip == 3
+
+
 def test_missing_settings_are_those_of_published_models(tmp_path):
     published = {"token__max_characters_per_token": 50, "token__word_dim": 5}
     write_model(tmp_path / "whole", **published)

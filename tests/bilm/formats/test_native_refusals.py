@@ -266,7 +266,7 @@ def test_folder_of_other_files_is_refused_with_their_names(tmp_path):
     assert "h.txt" not in message  # not all names: a folder may have thousands of files
 
 
-@pytest.mark.parametrize("name", ["nowhere", "no/where", "weights.hdf5"])
+@pytest.mark.parametrize("name", ["nowhere", "no/where", "weights.hdf5", "x" * 5000])
 def test_path_that_does_not_exist_is_refused(name, tmp_path):
     message = refusal(str(tmp_path / name))
     assert str(tmp_path / name) in message
