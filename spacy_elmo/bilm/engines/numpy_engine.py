@@ -21,6 +21,10 @@ PARALLEL_FROM = 2**22
 # The number of multiplications from which on words are encoded with all threads: more
 # than the words of a sentence need at the bundled size.
 ENCODE_PARALLEL_FROM = 2**26
+# The gates of the first layer are computed once for each word if at most this share of
+# the tokens are distinct words, and these have at most so many cells: 128 MB of gates.
+MAX_DISTINCT = 0.4
+MAX_BY_WORD = 2**23
 
 
 class NumpyEngine:
@@ -99,18 +103,20 @@ class NumpyEngine:
         RETURNS (list[np.ndarray]): The packed outputs of each layer, (n_tokens, proj).
         """
 
+        layers = self.directions[direction]
+        by_word = _gates_by_word(layers[0], table, rows)
+
         def run_layer(
             layer: NumpyLSTM, x: np.ndarray, start: tuple[np.ndarray, np.ndarray]
         ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-            def inputs(first: int, last: int) -> np.ndarray:
-                return layer.weights.from_inputs(x[first:last])
-
-            source: GateSource = inputs
-            return layer.run(source, active, *start), start
+            inputs = layer.gates_of(x)
+            if layer is layers[0] and by_word is not None:
+                inputs = by_word
+            return layer.run(inputs, active, *start), start
 
         with np.errstate(over="ignore"):
             outputs = run_stack(
-                self.directions[direction],
+                layers,
                 table[rows],
                 state.layers(direction),
                 run_layer,
@@ -144,3 +150,20 @@ class NumpyEngine:
             out[:, j, :proj] = forward
             out[:, j, proj:] = backward[::-1]
         return out
+
+
+def _gates_by_word(
+    layer: NumpyLSTM, table: np.ndarray, rows: np.ndarray
+) -> GateSource | None:
+    """Compute the part of a layer's gates that depends on the inputs once for each
+    distinct word, if words are repeated so often that this pays.
+
+    table (np.ndarray): Word vectors, (n_words, n_in).
+    rows (np.ndarray): The row of each packed token in the table, (n_tokens,).
+    RETURNS (GateSource | None): The gates of tokens; None if it does not pay.
+    """
+    words, places = np.unique(rows, return_inverse=True)
+    if len(words) > MAX_DISTINCT * len(rows) or len(words) * layer.dim > MAX_BY_WORD:
+        return None
+    gates = layer.weights.from_inputs(table[words])
+    return lambda first, last: gates[places[first:last]]

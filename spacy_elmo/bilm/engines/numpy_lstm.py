@@ -126,6 +126,10 @@ class NumpyLSTM:
         self.proj_clip = config.proj_clip if config.projection else None
         self.rows_at_a_time = max(1, CACHE_BYTES // (16 * config.dim))
 
+    def gates_of(self, x: np.ndarray) -> GateSource:
+        """Return the inputs of `run` for packed vectors, (n_tokens, n_in)."""
+        return lambda first, last: self.weights.from_inputs(x[first:last])
+
     def run(
         self,
         inputs: GateSource,

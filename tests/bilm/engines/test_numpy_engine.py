@@ -188,6 +188,25 @@ def test_long_sentences_and_many_rows_agree(tiny, monkeypatch):
     assert difference(found, tiny.bilm.embed(sentences[:1])) <= 1e-5
 
 
+def test_repeated_words_agree(tiny, monkeypatch):
+    """The inputs of repeated words are multiplied once."""
+    computed = []
+    original = numpy_lstm.LayerWeights.from_inputs
+
+    def count(weights, x):
+        computed.append(len(x))
+        return original(weights, x)
+
+    monkeypatch.setattr(numpy_lstm.LayerWeights, "from_inputs", count)
+    sentences = [["a", "b", "a", "c"] * 4, ["c", "b", "a"] * 5]
+    bilm = NumpyBiLM(tiny.bilm.data)
+    bilm.embed([["x"]])  # computes the states after the boundaries
+    computed.clear()
+    found = bilm.embed(sentences)
+    assert difference(found, tiny.bilm.embed(sentences)) <= 1e-5
+    assert sorted(computed) == [3, 3, 31, 31]
+
+
 def test_huge_gates_neither_warn_nor_fail(tiny, recwarn):
     data = copy.deepcopy(tiny.bilm.data)
     for name in data.arrays:
