@@ -23,7 +23,7 @@ PARALLEL_FROM = 2**22
 ENCODE_PARALLEL_FROM = 2**26
 # The gates of the first layer are computed once for each word if at most this share of
 # the tokens are distinct words, and these have at most so many cells: 128 MB of gates.
-MAX_DISTINCT = 0.4
+MAX_DISTINCT = 0.5
 MAX_BY_WORD = 2**23
 
 
