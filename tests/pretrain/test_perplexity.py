@@ -9,7 +9,14 @@ from helpers.command import call, text
 from helpers.corpora import by_spacy
 from helpers.pretraining import write_text
 
-from spacy_elmo.bilm import BiLM, BiLMConfig, BytesConfig, LSTMConfig, SoftmaxConfig
+from spacy_elmo.bilm import (
+    BiLM,
+    BiLMConfig,
+    BytesConfig,
+    LSTMConfig,
+    NumpyBiLM,
+    SoftmaxConfig,
+)
 from spacy_elmo.pretrain import perplexity
 from spacy_elmo.pretrain.text_perplexity import measure_text
 from spacy_elmo.text.tokenizers import Tokenization
@@ -131,6 +138,17 @@ def test_sentence_by_sentence(bilm, path, sentences, monkeypatch, n_tokens, n_sl
     words = [word for words in sentences for word in words]
     assert result.n_tokens == len(words)
     assert result.n_unknown == sum(word not in bilm.vocab for word in words) > 0
+
+
+@pytest.mark.parametrize("carry", [False, True])
+def test_engine_on_arrays_agrees(bilm, path, monkeypatch, carry):
+    monkeypatch.setattr(perplexity, "MAX_BATCH_TOKENS", 30)
+    monkeypatch.setattr(perplexity, "STREAM_WINDOW", 7)
+    texts, tokenization = [str(path)], Tokenization("xx")
+    expected = measure_text(bilm, texts, tokenization, carry=carry)
+    on_arrays = NumpyBiLM(bilm.data)
+    found = measure_text(on_arrays, texts, tokenization, carry=carry)
+    assert found == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("n_steps", [1, 7, 256])
