@@ -2,7 +2,9 @@
 
 Where torch is installed, import helpers/block_torch.py first."""
 
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 
 import numpy as np
 import spacy
@@ -26,6 +28,7 @@ from .command import call, refused
 
 ROOT = Path(__file__).parents[2]
 ASSETS = ROOT / "assets"
+FOLDERS = ("analysis", "cli", "compare", "embedding", "explore", "gold", "pipeline")
 EXTRA = "pip install 'spacy-elmo[train]'"
 TEXT = "the cat sat on the mat .\nthe bank of the river\na bank gave money ."
 
@@ -46,6 +49,14 @@ def make_bilm(folder):
     }
     NumpyBiLM(BiLMData(config, arrays, vocab=vocab)).save(folder)
     return folder
+
+
+def check_imports():
+    """Import all modules of the folders in which nothing is trained."""
+    for folder in FOLDERS:
+        package = import_module(f"spacy_elmo.{folder}")
+        for module in walk_packages(package.__path__, f"{package.__name__}."):
+            import_module(module.name)
 
 
 def check_python(bilm_folder):
@@ -150,6 +161,7 @@ def check_commands(output, bilm):
 
 
 def main(output):
+    check_imports()
     bilm = make_bilm(output / "bilm")
     check_python(bilm)
     check_pipeline(output)

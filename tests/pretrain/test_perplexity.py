@@ -228,7 +228,7 @@ def test_command_reads_tokenized_text(sentences, tmp_path):
 
 def test_problems_of_the_text_are_said(sentences, tmp_path):
     make_bilm("full", sentences).save(tmp_path / "bilm")
-    (tmp_path / "a.txt").write_bytes(b"one\n\xff\xfe two\n")
+    (tmp_path / "a.txt").write_bytes(b"one\n" * 99 + b"\xff\xfe two\n")
     done = call("evaluate", tmp_path / "bilm", tmp_path / "a.txt", "--tokenized")
     assert done.exit_code == 0, done.output
     assert "Problems found in the text: 1 lines with invalid UTF-8" in text(done)

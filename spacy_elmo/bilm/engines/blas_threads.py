@@ -27,26 +27,33 @@ class _Limit:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.n_calls = 0
-        self.n_threads = 1
-        self.limiter: Any = None
+        self.counts: list[int] = []
 
     def begin(self) -> int:
         """Begin to limit, and return the number of threads without the limit."""
         with self.lock:
             if not self.n_calls:
-                counts = [lib.num_threads for lib in find_blas().lib_controllers]
-                self.n_threads = max(counts, default=1)
-                if self.n_threads > 1:
-                    self.limiter = find_blas().limit(limits=1)
+                libraries = find_blas().lib_controllers
+                self.counts = [library.num_threads for library in libraries]
+                self._set([1] * len(self.counts))
             self.n_calls += 1
-            return self.n_threads
+            return max(self.counts, default=1)
 
     def end(self) -> None:
         with self.lock:
             self.n_calls -= 1
-            if not self.n_calls and self.limiter is not None:
-                self.limiter.restore_original_limits()
-                self.limiter = None
+            if not self.n_calls:
+                self._set(self.counts)
+
+    def restore(self) -> None:
+        """Remove the limit, if there is one."""
+        if self.n_calls:
+            self._set(self.counts)
+
+    def _set(self, counts: list[int]) -> None:
+        if max(self.counts, default=1) > 1:
+            for library, count in zip(find_blas().lib_controllers, counts):
+                library.set_num_threads(count)
 
 
 _limit = _Limit()
@@ -89,10 +96,8 @@ def _after_fork() -> None:
     """Begin anew in a forked process: threads do not survive the fork, and other
     threads of the parent may have held the locks or a limit."""
     global _limit, _pool, _pool_lock
-    limiter = _limit.limiter
+    _limit.restore()
     _limit, _pool, _pool_lock = _Limit(), None, threading.Lock()
-    if limiter is not None:
-        limiter.restore_original_limits()
 
 
 if hasattr(os, "register_at_fork"):
