@@ -22,7 +22,7 @@ from ..layers.elmo_model import (
     predict_vectors,
 )
 from ..layers.encode_docs import batch_by_tokens, compute_surprisal
-from ..layers.listener import ElmoListener, Replacement
+from ..layers.listener import Replacement
 from ..layers.mix import weighted_sum
 from ..layers.segments import SegmentedDoc, segment_doc
 from ..layers.settings import EncodingSettings
@@ -31,6 +31,7 @@ from ..layers.types import ElmoModelT, Layers, LayersBackprop
 from .doc_data import ElmoData, get_data, install_extensions, set_data
 from .hand_over import HandOver
 from .layer_source import LayerSource
+from .listened import Listened
 from .position import PipelinePosition
 from .storage_settings import StorageSettings
 
@@ -50,8 +51,9 @@ class DocOutput(NamedTuple):
     surprisal: np.ndarray | None = None
 
 
-class Elmo(TrainablePipe):
-    """Sets doc.tensor and doc._.elmo, and gives downstream components the layers.
+class Elmo(Listened, TrainablePipe):
+    """Sets doc._.elmo and usually doc.tensor, and gives downstream components the
+    layers.
 
     vocab (Vocab): The shared vocabulary.
     model (Model[list[Doc], Layers]): The model, built by ElmoModel.
@@ -77,7 +79,7 @@ class Elmo(TrainablePipe):
         self.storage = storage or StorageSettings()
         self.position = PipelinePosition()
         self.cfg: dict[str, Any] = {}
-        self.listener_map: dict[str, list[ElmoListener]] = {}
+        self.listener_map = {}
         self._source = LayerSource(model, self.storage)
         Replacement(self).install(model)
         self._hand_over: HandOver | None = None
@@ -85,13 +87,16 @@ class Elmo(TrainablePipe):
         self._sgd: Optimizer | None = None
         # True after the first `update`. spaCy never updates a frozen component.
         self._learns = False
+        self._warned = False
 
     def __reduce__(self) -> Any:
         # Do not pickle the current training batch, the cache and the pipeline.
         state: dict[str, Any] = {"cfg": self.cfg, "mix": self.mix}
         state["storage"] = self.storage
         state["listener_map"] = self.listener_map
-        state["position"] = PipelinePosition(self.position.sees_boundaries(self))
+        state["position"] = PipelinePosition(
+            self.position.sees_boundaries(self), self.position.finds_reader(self)
+        )
         if hasattr(self, "error_handler"):
             state["error_handler"] = self.error_handler
         return Elmo, (self.vocab, self.model, self.name), state
@@ -102,39 +107,6 @@ class Elmo(TrainablePipe):
         self._source = LayerSource(self.model, self.storage)
 
     # Listeners
-
-    @property
-    def listeners(self) -> list[ElmoListener]:
-        return [node for nodes in self.listener_map.values() for node in nodes]
-
-    @property
-    def listening_components(self) -> list[str]:
-        return list(self.listener_map)
-
-    def add_listener(self, listener: ElmoListener, component_name: str) -> None:
-        nodes = self.listener_map.setdefault(component_name, [])
-        if listener not in nodes:
-            nodes.append(listener)
-        listener.upstream = self
-
-    def remove_listener(self, listener: ElmoListener, component_name: str) -> bool:
-        nodes = self.listener_map.get(component_name, [])
-        if listener not in nodes:
-            return False
-        nodes.remove(listener)
-        if not nodes:
-            del self.listener_map[component_name]
-        return True
-
-    def find_listeners(self, component: Any) -> None:
-        """Add all listeners in the model of another component that listen to this
-        component."""
-        model = getattr(component, "model", None)
-        if isinstance(model, Model):
-            for node in model.walk():
-                if isinstance(node, ElmoListener):
-                    if node.upstream_name in ("*", self.name):
-                        self.add_listener(node, component.name)
 
     def sizes(self) -> tuple[int, int]:
         """Return the number of layers, token vectors included, and the width."""
@@ -218,8 +190,10 @@ class Elmo(TrainablePipe):
         return [DocOutput(*output) for output in zip(segmented, vectors, layers)]
 
     def set_annotations(self, docs: Sequence[Doc], outputs: list[DocOutput]) -> None:
-        """Set doc.tensor and doc._.elmo."""
+        """Set doc._.elmo and, unless a later component needs the doc.tensor of an
+        earlier one, doc.tensor."""
         shares = self._get_shares()
+        sets_tensor = bool(docs) and self._sets_tensor(docs[0].vocab)
         for doc, output in zip(docs, outputs):
             vectors, layers = self._convert_for_storage(output)
             exact = layers is not None and layers.dtype == "float32"
@@ -234,9 +208,10 @@ class Elmo(TrainablePipe):
                 "vectors": None if exact else vectors,
                 "surprisal": output.surprisal,
             }
-            doc.tensor = vectors
-            for name in ("vector", "vector_norm"):
-                setattr(doc, name, None)  # spaCy may have cached an older value
+            if sets_tensor:
+                doc.tensor = vectors
+                for name in ("vector", "vector_norm"):
+                    setattr(doc, name, None)  # spaCy may have cached an older value
             set_data(doc, data)
             if self.listener_map and output.layers is not layers:
                 assert output.layers is not None
@@ -276,6 +251,27 @@ class Elmo(TrainablePipe):
             vectors = ops.to_numpy(vectors)
             layers = None if layers is None else ops.to_numpy(layers)
         return vectors, layers
+
+    def _sets_tensor(self, vocab: Vocab | None = None) -> bool:
+        """Return whether to set doc.tensor.
+
+        vocab (Vocab | None): The vocab of the docs; None before there are any.
+        """
+        if self.storage.set_tensor == "never":
+            return False
+        width = None if vocab is None else self.sizes()[1]
+        read = self.position.finds_reader(self, width=width, vocab=vocab)
+        if self.storage.set_tensor == "auto":
+            return not read
+        if read and vocab is not None and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"{self.name}: set_tensor is 'always', but a later component reads the "
+                "doc.tensor of an earlier one and gets wrong vectors; expected 'auto' "
+                "or 'never'",
+                stacklevel=2,
+            )
+        return True
 
     def _get_shares(self) -> list[float]:
         """Return the share of each layer in the vectors, (n_layers + 1,)."""

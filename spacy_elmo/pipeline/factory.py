@@ -46,6 +46,7 @@ def make_elmo(
     overlap: int,
     stateful: bool,
     max_batch_tokens: int,
+    set_tensor: str,
     store_layers: str,
     store_dtype: str,
     cache_layers: str,
@@ -66,8 +67,8 @@ def make_elmo(
         which makes a saved pipeline larger.
     frozen (bool): Whether training leaves the weights of the biLM unchanged.
     segments, window, overlap, stateful, max_batch_tokens: See EncodingSettings.
-    store_layers, store_dtype, cache_layers, cache_memory_mb, cache_folder: See
-        StorageSettings.
+    set_tensor, store_layers, store_dtype, cache_layers, cache_memory_mb, cache_folder:
+        See StorageSettings.
     """
     if surprisal and stateful:
         raise ValueError(
@@ -82,7 +83,12 @@ def make_elmo(
         keep_softmax=surprisal,
     )
     storage = StorageSettings(
-        store_layers, store_dtype, cache_layers, cache_memory_mb, cache_folder
+        set_tensor,
+        store_layers,
+        store_dtype,
+        cache_layers,
+        cache_memory_mb,
+        cache_folder,
     )
     elmo = Elmo(nlp.vocab, elmo_model, name, mix=mix, storage=storage)
     elmo.position.attach(nlp)

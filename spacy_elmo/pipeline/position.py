@@ -1,11 +1,19 @@
-"""Find out whether docs may have sentence boundaries when a component gets them."""
+"""Find out what surrounds a component in its pipeline: whether docs may have sentence
+boundaries when it gets them, and whether a later component reads doc.tensor."""
 
+import sys
 import weakref
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from spacy.language import Language
+from spacy.pipeline.tok2vec import Tok2VecListener
+from spacy.vocab import Vocab
+from thinc.api import Model
 
 BOUNDARIES = {"token.is_sent_start", "doc.sents"}
+TENSOR = "doc.tensor"
 
 
 class PipelinePosition:
@@ -13,26 +21,54 @@ class PipelinePosition:
 
     expects_boundaries (bool): What sees_boundaries returns while the pipeline is not
         known.
+    expects_reader (bool): What finds_reader returns while the pipeline is not known.
     """
 
-    def __init__(self, expects_boundaries: bool = True) -> None:
+    def __init__(
+        self, expects_boundaries: bool = True, expects_reader: bool = False
+    ) -> None:
         self.expects_boundaries = expects_boundaries
-        self._nlp: weakref.ref[Language] | None = None
+        self.expects_reader = expects_reader
+        # Pipelines that share a sourced component. The last one was changed last.
+        self._pipelines: list[weakref.ref[Language]] = []
 
     def attach(self, nlp: Language) -> None:
-        """Set the pipeline, without keeping it alive."""
-        self._nlp = weakref.ref(nlp)
+        """Add a pipeline, without keeping it alive."""
+        others = [ref for ref in self._pipelines if ref() not in (None, nlp)]
+        self._pipelines = [*others, weakref.ref(nlp)]
+
+    def attach_caller(self) -> None:
+        """Add the pipeline whose method has set an attribute of the component. spaCy
+        does so after every change of a pipeline. There is no other way to know the
+        pipeline of a component that was sourced."""
+        nlp = sys._getframe(2).f_locals.get("self")
+        if isinstance(nlp, Language):
+            self.attach(nlp)
+
+    def declare(self, component: Any, sets_tensor: bool) -> None:
+        """Correct what nlp.analyze_pipes says about doc.tensor. The factory can only
+        declare one list of attributes for all pipelines."""
+        nlp = self._find_pipeline(component)
+        for name, pipe in [] if nlp is None else nlp.components:
+            if pipe is component:
+                meta = nlp.get_pipe_meta(name)
+                assigns = [
+                    attribute for attribute in meta.assigns if attribute != TENSOR
+                ]
+                if sets_tensor:
+                    assigns.insert(0, TENSOR)
+                nlp._pipe_meta[name] = replace(meta, assigns=assigns)
 
     @property
     def known(self) -> bool:
-        """Return whether the pipeline is known and still exists."""
-        return self._get_nlp() is not None
+        """Return whether a pipeline is known and still exists."""
+        return any(ref() is not None for ref in self._pipelines)
 
     def sees_boundaries(self, component: Any) -> bool:
         """Return whether any component that runs before `component` may set sentence
         boundaries."""
-        nlp = self._get_nlp()
-        if nlp is None or all(pipe is not component for _, pipe in nlp.components):
+        nlp = self._find_pipeline(component)
+        if nlp is None:
             return self.expects_boundaries
         for name, pipe in nlp.components:
             if pipe is component:
@@ -43,5 +79,68 @@ class PipelinePosition:
                 return True
         return False
 
-    def _get_nlp(self) -> Language | None:
-        return None if self._nlp is None else self._nlp()
+    def finds_reader(
+        self, component: Any, *, width: int | None = None, vocab: Vocab | None = None
+    ) -> bool:
+        """Return whether a component after `component` reads doc.tensor, as spaCy's
+        listeners do, and expects the vectors of a component before `component`.
+
+        width (int | None): The width of the vectors of `component`, if known. A
+            listener of this width may read them if no earlier component sets
+            doc.tensor.
+        vocab (Vocab | None): The vocab of the docs, which tells pipelines that share
+            the component apart.
+        """
+        nlp = self._find_pipeline(component, vocab)
+        if nlp is None:
+            return self.expects_reader
+        names = [name for name, pipe in nlp.components if pipe is component]
+        place = nlp.component_names.index(names[0])
+        before, after = nlp.components[:place], nlp.components[place + 1 :]
+        setters = [pipe for name, pipe in before if _may_set_tensor(nlp, name, pipe)]
+        listeners = {id(node) for pipe in setters for node in _listeners_of(pipe)}
+        for name, pipe in after:
+            if name in nlp.disabled:
+                continue
+            for node in _nodes_of(pipe):
+                if id(node) in listeners:
+                    return True
+                if (
+                    isinstance(node, Tok2VecListener)
+                    and node.upstream_name not in names
+                ):
+                    if setters or width not in (None, node.maybe_get_dim("nO")):
+                        return True
+            if TENSOR in nlp.get_pipe_meta(name).assigns and not _is_elmo(pipe):
+                return False  # the later readers get the vectors of this component
+        return False
+
+    def _find_pipeline(
+        self, component: Any, vocab: Vocab | None = None
+    ) -> Language | None:
+        """Return the pipeline that was changed last, among those with the component
+        and, if there are any, with the vocab."""
+        alive = [nlp for ref in self._pipelines if (nlp := ref()) is not None]
+        found = [n for n in alive if any(p is component for _, p in n.components)]
+        found = [nlp for nlp in found if nlp.vocab is vocab] or found
+        return found[-1] if found else None
+
+
+def _may_set_tensor(nlp: Language, name: str, pipe: Any) -> bool:
+    assigns = nlp.get_pipe_meta(name).assigns
+    if _is_elmo(pipe):
+        return False
+    return TENSOR in assigns or (not assigns and bool(_listeners_of(pipe)))
+
+
+def _listeners_of(pipe: Any) -> list[Any]:
+    return list(getattr(pipe, "listeners", None) or ())
+
+
+def _nodes_of(pipe: Any) -> Iterator[Model]:
+    model = getattr(pipe, "model", None)
+    return model.walk() if isinstance(model, Model) else iter(())
+
+
+def _is_elmo(pipe: Any) -> bool:
+    return isinstance(getattr(pipe, "position", None), PipelinePosition)

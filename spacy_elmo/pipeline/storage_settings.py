@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 STORE_LAYERS = ("device", "cpu", "none")
+SET_TENSOR = ("auto", "always", "never")
 STORE_DTYPES = ("float32", "float16")
 CACHE_LAYERS = ("none", "training", "always")
 
@@ -12,6 +13,9 @@ CACHE_LAYERS = ("none", "training", "always")
 class StorageSettings:
     """What the component stores on docs, and which layers it caches.
 
+    set_tensor (str): Whether to set doc.tensor: "always", "never", or "auto": unless a
+        later component, such as a tagger with spaCy's Tok2VecListener, reads the vectors
+        that an earlier component has set there.
     store_layers (str): Where docs keep their layers: on the "device" that computed
         them, on the "cpu", or nowhere ("none"). With "cpu" and "none", doc.tensor is on
         the CPU too, so that docs take no GPU memory.
@@ -25,6 +29,7 @@ class StorageSettings:
         default the cache is deleted when the process ends.
     """
 
+    set_tensor: str = "auto"
     store_layers: str = "device"
     store_dtype: str = "float32"
     cache_layers: str = "training"
@@ -33,6 +38,7 @@ class StorageSettings:
 
     def __post_init__(self) -> None:
         for name, expected in (
+            ("set_tensor", SET_TENSOR),
             ("store_layers", STORE_LAYERS),
             ("store_dtype", STORE_DTYPES),
             ("cache_layers", CACHE_LAYERS),

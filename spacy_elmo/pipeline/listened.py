@@ -1,0 +1,67 @@
+"""Keep track of the listeners of a component, as spaCy's Tok2Vec does."""
+
+from typing import Any
+
+from spacy.vocab import Vocab
+from thinc.api import Model
+
+from ..layers.listener import ElmoListener
+from .position import PipelinePosition
+
+
+class Listened:
+    """A component with listeners: ElmoListeners in the models of other components.
+
+    position (PipelinePosition): The position of the component in its pipeline.
+    """
+
+    name: str
+    position: PipelinePosition
+
+    def _sets_tensor(self, vocab: Vocab | None = None) -> bool:
+        raise NotImplementedError
+
+    @property
+    def listener_map(self) -> dict[str, list[ElmoListener]]:
+        """Return the listeners of each component that listens to this component."""
+        return self._listener_map
+
+    @listener_map.setter
+    def listener_map(self, listener_map: dict[str, list[ElmoListener]]) -> None:
+        self._listener_map = listener_map
+        # spaCy sets it to {} after every change of a pipeline.
+        self.position.attach_caller()
+        self.position.declare(self, self._sets_tensor())
+
+    @property
+    def listeners(self) -> list[ElmoListener]:
+        return [node for nodes in self.listener_map.values() for node in nodes]
+
+    @property
+    def listening_components(self) -> list[str]:
+        return list(self.listener_map)
+
+    def add_listener(self, listener: ElmoListener, component_name: str) -> None:
+        nodes = self.listener_map.setdefault(component_name, [])
+        if listener not in nodes:
+            nodes.append(listener)
+        listener.upstream = self
+
+    def remove_listener(self, listener: ElmoListener, component_name: str) -> bool:
+        nodes = self.listener_map.get(component_name, [])
+        if listener not in nodes:
+            return False
+        nodes.remove(listener)
+        if not nodes:
+            del self.listener_map[component_name]
+        return True
+
+    def find_listeners(self, component: Any) -> None:
+        """Add all listeners in the model of another component that listen to this
+        component."""
+        model = getattr(component, "model", None)
+        if isinstance(model, Model):
+            for node in model.walk():
+                if isinstance(node, ElmoListener):
+                    if node.upstream_name in ("*", self.name):
+                        self.add_listener(node, component.name)
