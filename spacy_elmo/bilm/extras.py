@@ -5,6 +5,10 @@ from importlib.util import find_spec
 INSTALL_TORCH = "pip install 'spacy-elmo[train]'"
 
 
+class TorchError(ValueError):
+    """Raised where torch is needed and not installed."""
+
+
 def has_torch() -> bool:
     """Tell whether torch is installed, without importing it."""
     try:
@@ -14,7 +18,7 @@ def has_torch() -> bool:
 
 
 def require_torch(what: str) -> None:
-    """Raise ValueError if torch is not installed.
+    """Raise TorchError if torch is not installed.
 
     what (str): What needs it, as the beginning of a sentence.
     """
@@ -22,5 +26,5 @@ def require_torch(what: str) -> None:
         raise needs_torch(what)
 
 
-def needs_torch(what: str) -> ValueError:
-    return ValueError(f"{what} needs torch: {INSTALL_TORCH}")
+def needs_torch(what: str) -> TorchError:
+    return TorchError(f"{what} needs torch: {INSTALL_TORCH}")

@@ -1,7 +1,8 @@
 """The listener: a layer in the model of a downstream component that gets its output
 from the shared `elmo` component."""
 
-from typing import Any, Protocol
+import warnings
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from spacy.tokens import Doc
 from thinc.api import Model
@@ -10,11 +11,31 @@ from .elmo_model import SETTINGS, get_shim
 from .settings import EncodingSettings
 from .types import ElmoModelT, Layers, LayersBackprop
 
+BILM = "bilm"
 
+
+class KnownBiLM(NamedTuple):
+    """What a listener knows about the biLM with which its component was trained.
+
+    name (str): The name or path that it was loaded from; "" if unknown.
+    identity (str): Differs between biLMs with different weights.
+    """
+
+    name: str
+    identity: str
+
+    def __str__(self) -> str:
+        return " ".join(part for part in (self.name, f"[{self.identity}]") if part)
+
+
+@runtime_checkable
 class Upstream(Protocol):
-    """The methods of the `elmo` component that its listeners call."""
+    """The attributes and methods of the `elmo` component that its listeners use."""
 
+    name: str
     model: ElmoModelT
+
+    def known_bilm(self) -> KnownBiLM | None: ...
 
     def sizes(self) -> tuple[int, int]: ...
 
@@ -33,10 +54,18 @@ class ElmoListener(Model[list[Doc], Layers]):
 
     def __init__(self, upstream: str) -> None:
         super().__init__(
-            "elmo-listener", forward, init=init, dims={"nO": None, "nL": None}
+            "elmo-listener",
+            forward,
+            init=init,
+            dims={"nO": None, "nL": None},
+            # Thinc saves it with the weights: the fields of a KnownBiLM. It is None
+            # while the biLM learns, which changes its identity.
+            attrs={BILM: None},
         )
         self.upstream_name = upstream
         self.upstream: Upstream | None = None
+        self.component_name = "an ElmoListener"  # until its component is known
+        self._warned = False
 
     def get_upstream(self) -> Upstream:
         if self.upstream is None:
@@ -45,20 +74,62 @@ class ElmoListener(Model[list[Doc], Layers]):
                 wanted = f"an 'elmo' component called '{self.upstream_name}'"
             raise ValueError(
                 f"an ElmoListener has nothing to listen to; expected {wanted} earlier "
-                "in the pipeline than the component that listens"
+                "in the pipeline than the component that listens (to remove 'elmo' "
+                "from a pipeline, first give each such component its own biLM with "
+                "nlp.replace_listeners)"
             )
         return self.upstream
+
+    def learn_bilm(self) -> None:
+        """Store which biLM the component is trained with."""
+        known = self.get_upstream().known_bilm()
+        self.attrs[BILM] = None if known is None else list(known)
+
+    def check_bilm(self) -> None:
+        """Raise ValueError if the biLM has other sizes than the one with which the
+        component was trained, and warn if it has other weights."""
+        upstream = self.get_upstream()
+        sizes = upstream.sizes()
+        expected = (self.maybe_get_dim("nL"), self.maybe_get_dim("nO"))
+        trained = None if self.attrs[BILM] is None else KnownBiLM(*self.attrs[BILM])
+        if None not in expected and expected != sizes:
+            found = upstream.known_bilm()
+            raise ValueError(
+                f"{self.component_name}: found {_describe(sizes, found)} in "
+                f"'{upstream.name}'; expected {_describe(expected, trained)}, with "
+                "which it was trained"
+            )
+        if trained is None or self._warned:
+            return
+        found = upstream.known_bilm()
+        if found is not None and found.identity != trained.identity:
+            self._warned = True
+            warnings.warn(
+                f"{self.component_name}: found the biLM {found} in '{upstream.name}'; "
+                f"expected {trained}, with which it was trained, so its predictions "
+                "are probably wrong",
+                stacklevel=2,
+            )
+
+
+def _describe(sizes: tuple[Any, Any], known: KnownBiLM | None) -> str:
+    name = "" if known is None else f" {known}"
+    return f"a biLM{name} of {sizes[0]} layers of width {sizes[1]}"
 
 
 def init(model: ElmoListener, X: Any = None, Y: Any = None) -> None:
     n_layers, width = model.get_upstream().sizes()
     model.set_dim("nL", n_layers, force=True)
     model.set_dim("nO", width, force=True)
+    model.learn_bilm()
 
 
 def forward(
     model: ElmoListener, docs: list[Doc], is_train: bool
 ) -> tuple[Layers, LayersBackprop]:
+    if is_train:
+        model.learn_bilm()
+    model.check_bilm()
     return model.get_upstream().provide_layers(docs, is_train)
 
 

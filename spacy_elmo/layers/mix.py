@@ -58,6 +58,11 @@ def ElmoMix(
         raise ValueError(f"l2 is {l2}; expected 0 or more")
     if fixed is not None and init_weights is not None:
         raise ValueError("found both fixed and init_weights; expected one of them")
+    if fixed is not None:
+        check_shares("ElmoMix: fixed", fixed)
+    for values in (init_weights or [], [init_gamma]):
+        if not np.isfinite(np.asarray(values, dtype=np.float64)).all():
+            raise ValueError(f"ElmoMix: found {values}; expected finite numbers")
     model: MixModelT = Model(
         NAME,
         forward,
@@ -72,6 +77,20 @@ def ElmoMix(
         layer_norm, dropout, l2, fixed, init_weights, init_gamma
     )
     return model
+
+
+def check_shares(name: str, shares: Sequence[float]) -> None:
+    """Raise ValueError if no vectors can be computed with the given shares of layers.
+
+    name (str): The name of the setting, for the error message.
+    """
+    with np.errstate(over="ignore"):
+        values = np.asarray(shares, dtype=np.float64).astype(np.float32)
+    if not len(values) or not np.isfinite(values).all() or not values.any():
+        raise ValueError(
+            f"{name} is {list(shares)}; expected a finite number for each layer of "
+            "the biLM and one for its token vectors, and not only zeros"
+        )
 
 
 def get_mix(model: MixModelT) -> tuple[list[float], float]:

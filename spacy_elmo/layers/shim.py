@@ -11,8 +11,9 @@ from thinc.api import Optimizer, get_current_ops, get_torch_default_device
 from thinc.shims import Shim
 
 from ..bilm import BiLMBase, BiLMData, load_data
+from ..bilm.errors import SourceError
 from ..bilm.extras import has_torch, needs_torch, require_torch
-from ..bilm.fingerprint import fingerprint
+from ..bilm.fingerprint import fingerprint, identify
 from ..bilm.formats.bundled import bundled_for
 from ..bilm.formats.native import load_native_parts, native_parts
 from ..bilm.formats.sources import make_model
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     import torch
 
     from ..bilm import BiLM
+
+NAME = "name"
 
 
 class BiLMShim(Shim):
@@ -48,7 +51,9 @@ class BiLMShim(Shim):
         self.frozen = frozen
         self.lang = lang
         self.keep_softmax = keep_softmax
+        self.name = ""
         self._fingerprint = ""
+        self._identity = ("", "")
         self._updated = False
         self._from_bytes = False
 
@@ -77,6 +82,23 @@ class BiLMShim(Shim):
         _ = self.bilm  # loading sets the fingerprint
         return self._fingerprint
 
+    @property
+    def identity(self) -> str:
+        """Return a name of the weights, as `identify` computes it."""
+        if self._identity[0] != self.fingerprint:
+            self._identity = (self.fingerprint, identify(self.bilm))
+        return self._identity[1]
+
+    @property
+    def updated(self) -> bool:
+        """Return whether the weights were updated after they were loaded."""
+        return self._updated
+
+    @property
+    def from_saved(self) -> bool:
+        """Return whether the weights were set by from_bytes."""
+        return self._from_bytes
+
     def load(self, source: str | None = None, *, lang: str | None = None) -> None:
         """Load the weights that training starts from.
 
@@ -88,11 +110,14 @@ class BiLMShim(Shim):
         self.lang = self.lang or lang
         if source is not None:
             self._set(load_data(source))
+            self.name = source
         elif self._model is None or (self._updated and not self._from_bytes):
             self._load_source()
 
     def _load_source(self) -> None:
-        self._set(load_data(self.source or bundled_for(self.lang or "en")))
+        name = self.source or bundled_for(self.lang or "en")
+        self._set(load_data(name))
+        self.name = name
 
     def _set(self, data: BiLMData) -> None:
         if not self.frozen:
@@ -101,6 +126,7 @@ class BiLMShim(Shim):
             data.drop_softmax()
         bilm = make_model(data)
         self._fingerprint = fingerprint(bilm)  # while the weights are on the CPU
+        self._identity = (self._fingerprint, identify(bilm))
         if has_torch():
             bilm = cast("BiLM", bilm).to(get_torch_default_device())
         elif get_current_ops().device_type != "cpu":
@@ -161,6 +187,7 @@ class BiLMShim(Shim):
             keep_softmax=self.keep_softmax,
         )
         other._model = copy.deepcopy(self._model)
+        other.name = self.name
         other._fingerprint = self._fingerprint
         other._updated, other._from_bytes = self._updated, self._from_bytes
         return other
@@ -173,10 +200,26 @@ class BiLMShim(Shim):
             cast("BiLM", self.bilm).to(device)
 
     def to_bytes(self) -> bytes:
-        return srsly.msgpack_dumps(native_parts(self.bilm.data))
+        return srsly.msgpack_dumps({NAME: self.name, **native_parts(self.bilm.data)})
 
     def from_bytes(self, data: bytes) -> "BiLMShim":
-        self._set(load_native_parts(srsly.msgpack_loads(data)))
+        """Set the weights to those that to_bytes has saved, or raise SourceError if the
+        data is damaged."""
+        try:
+            parts = srsly.msgpack_loads(data)
+            name = parts.pop(NAME, "")  # older releases saved neither name nor checksum
+            if name and "checksum" not in parts:
+                raise SourceError("biLM: found no checksum; expected one")
+            found = load_native_parts(parts)
+        except SourceError:
+            raise
+        except Exception as error:  # msgpack and safetensors raise many kinds of errors
+            reason = f"{type(error).__name__}: {error}".split("\n")[0]
+            raise SourceError(
+                f"biLM: found damaged data ({reason}); expected what 'elmo' saves"
+            ) from None
+        self._set(found)
+        self.name = str(name)
         self.source = None
         self._from_bytes = True
         return self

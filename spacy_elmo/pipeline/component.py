@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from spacy.language import Language
-from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples, validate_get_examples
 from spacy.vocab import Vocab
-from thinc.api import Model, Optimizer
+from thinc.api import Optimizer
 from thinc.types import Floats2d, Floats3d
 
 from ..layers.elmo_model import (
@@ -22,17 +21,17 @@ from ..layers.elmo_model import (
     predict_vectors,
 )
 from ..layers.encode_docs import batch_by_tokens, compute_surprisal
-from ..layers.listener import Replacement
-from ..layers.mix import weighted_sum
+from ..layers.listener import KnownBiLM, Replacement
+from ..layers.mix import check_shares, weighted_sum
 from ..layers.segments import SegmentedDoc, segment_doc
 from ..layers.settings import EncodingSettings
 from ..layers.shim import BiLMShim
 from ..layers.types import ElmoModelT, Layers, LayersBackprop
-from .doc_data import ElmoData, get_data, install_extensions, set_data
+from .doc_data import ElmoData, install_extensions, set_data
 from .hand_over import HandOver
 from .layer_source import LayerSource
-from .listened import Listened
 from .position import PipelinePosition
+from .saved_pipe import SavedPipe
 from .storage_settings import StorageSettings
 
 
@@ -51,7 +50,7 @@ class DocOutput(NamedTuple):
     surprisal: np.ndarray | None = None
 
 
-class Elmo(Listened, TrainablePipe):
+class Elmo(SavedPipe):
     """Sets doc._.elmo and usually doc.tensor, and gives downstream components the
     layers.
 
@@ -108,6 +107,24 @@ class Elmo(Listened, TrainablePipe):
 
     # Listeners
 
+    @property
+    def mix(self) -> list[float] | None:
+        """Return the share of each layer in the vectors; None for their mean."""
+        return self._mix
+
+    @mix.setter
+    def mix(self, mix: list[float] | None) -> None:
+        if mix is not None:
+            check_shares(f"{self.name}: mix", mix)
+        self._mix = mix
+
+    def known_bilm(self) -> KnownBiLM | None:
+        """Return which biLM this is; None while it learns."""
+        shim = self._shim
+        if shim.updated or (self._learns and not shim.frozen):
+            return None
+        return KnownBiLM(shim.name, shim.identity)
+
     def sizes(self) -> tuple[int, int]:
         """Return the number of layers, token vectors included, and the width."""
         return self._shim.sizes
@@ -133,7 +150,6 @@ class Elmo(Listened, TrainablePipe):
         """
         if is_train:
             if self._hand_over is None or not self._hand_over.has(docs):
-                self._warn_of_boundaries(docs)
                 self._begin(docs, self.resolve_settings())
             assert self._hand_over is not None
             return self._hand_over.take(docs)
@@ -141,21 +157,6 @@ class Elmo(Listened, TrainablePipe):
             docs, self.resolve_settings(), cached=self._uses_cache(docs)
         )
         return Layers(layers), no_backprop
-
-    def _warn_of_boundaries(self, docs: list[Doc]) -> None:
-        """Warn if docs may be segmented differently in training and in prediction. A
-        component sourced from another pipeline does not know its position in this one.
-        So it cannot know whether docs will have sentence boundaries in prediction, as
-        they have now."""
-        if get_settings(self.model).segments == "auto" and not self.position.known:
-            if any(d.has_annotation("SENT_START") and not get_data(d) for d in docs):
-                warnings.warn(
-                    f"{self.name} comes from another pipeline: it is trained on docs "
-                    "with sentence boundaries now and may get docs without them later; "
-                    f'expected annotating_components = ["{self.name}"], or a value of '
-                    "'segments' other than \"auto\"",
-                    stacklevel=2,
-                )
 
     def _uses_cache(self, docs: list[Doc]) -> bool:
         """Return whether to use the cache when layers are predicted. That also happens

@@ -72,11 +72,15 @@ class LayerCache:
         self._disk: dict[bytes, Place] = {}
         self._folder = folder
         self._files: list[BinaryIO] = []
+        self._process = os.getpid()
         self._full = False
         self._token_bytes = 4 * int(np.prod(shape))
         if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._load_index(folder)
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                self._load_index(folder)
+            except OSError as error:
+                self._give_up(error)
 
     def __len__(self) -> int:
         return len(self._memory.keys() | self._disk.keys())
@@ -142,19 +146,27 @@ class LayerCache:
             index.write(np.array([(key, *place[1:])], dtype=INDEX).tobytes())
             index.flush()
         except OSError as error:
-            self._full = True
-            for file in self._files:
-                with suppress(OSError):  # close() tries to write the rest again
-                    file.close()
-            warnings.warn(
-                f"elmo: the layer cache cannot be written ({error}); layers that are "
-                "not in the cache will be computed each time",
-                stacklevel=2,
-            )
+            self._give_up(error)
         else:
             self._disk[key] = place
 
+    def _give_up(self, error: OSError) -> None:
+        """Write nothing more to disk, and warn."""
+        self._full = True
+        for file in self._files:
+            with suppress(OSError):  # close() tries to write the rest again
+                file.close()
+        warnings.warn(
+            f"elmo: the layer cache cannot be written ({error}); layers that are not "
+            "in the cache will be computed each time",
+            stacklevel=2,
+        )
+
     def _open(self) -> tuple[BinaryIO, BinaryIO]:
+        if self._process != os.getpid():
+            # A forked process writes its own files: both would move the same position.
+            self._process = os.getpid()
+            self._files = []
         if not self._files:
             if self._folder is None:
                 temporary = tempfile.TemporaryDirectory(prefix="spacy-elmo-layers-")

@@ -1,5 +1,6 @@
 """Find the layers that listeners ask for, or compute them."""
 
+import warnings
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,8 @@ class LayerSource:
         Downstream components need them if docs do not store their layers. In total,
         these docs have at most MAX_RECENT_TOKENS tokens.
     n_recent_tokens (int): The number of tokens in the remembered docs.
+    ignored_folder (str | None): The cache_folder of a loaded pipeline, which is not
+        used.
     """
 
     def __init__(self, model: ElmoModelT, storage: StorageSettings) -> None:
@@ -37,6 +40,7 @@ class LayerSource:
         self.storage = storage
         self.n_recent = 2
         self.n_recent_tokens = 0
+        self.ignored_folder: str | None = None
         self._recent: OrderedDict[tuple[str, bytes], Floats3d] = OrderedDict()
         self._cache: LayerCache | None = None
         self._cache_weights = ""
@@ -119,6 +123,14 @@ class LayerSource:
         shim = get_shim(self.model)
         if self._cache is None or self._cache_weights != shim.fingerprint:
             folder = self.storage.cache_folder
+            if folder is None and self.ignored_folder is not None:
+                warnings.warn(
+                    f"elmo: the cache_folder {self.ignored_folder!r} is not used, "
+                    "because it comes from a saved pipeline; to use it, set "
+                    "storage.cache_folder of the component",
+                    stacklevel=2,
+                )
+                self.ignored_folder = None
             self._cache = LayerCache(
                 self.model.ops,
                 shim.sizes,

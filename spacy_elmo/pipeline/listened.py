@@ -5,7 +5,7 @@ from typing import Any
 from spacy.vocab import Vocab
 from thinc.api import Model
 
-from ..layers.listener import ElmoListener
+from ..layers.listener import ElmoListener, Upstream
 from .position import PipelinePosition
 
 
@@ -45,7 +45,9 @@ class Listened:
         nodes = self.listener_map.setdefault(component_name, [])
         if listener not in nodes:
             nodes.append(listener)
+        assert isinstance(self, Upstream)
         listener.upstream = self
+        listener.component_name = component_name
 
     def remove_listener(self, listener: ElmoListener, component_name: str) -> bool:
         nodes = self.listener_map.get(component_name, [])

@@ -49,7 +49,9 @@ class PipelinePosition:
         """Correct what nlp.analyze_pipes says about doc.tensor. The factory can only
         declare one list of attributes for all pipelines."""
         nlp = self._find_pipeline(component)
-        for name, pipe in [] if nlp is None else nlp.components:
+        if nlp is None:
+            return
+        for name, pipe in nlp.components:
             if pipe is component:
                 meta = nlp.get_pipe_meta(name)
                 assigns = [
@@ -58,11 +60,6 @@ class PipelinePosition:
                 if sets_tensor:
                     assigns.insert(0, TENSOR)
                 nlp._pipe_meta[name] = replace(meta, assigns=assigns)
-
-    @property
-    def known(self) -> bool:
-        """Return whether a pipeline is known and still exists."""
-        return any(ref() is not None for ref in self._pipelines)
 
     def sees_boundaries(self, component: Any) -> bool:
         """Return whether any component that runs before `component` may set sentence
@@ -139,7 +136,7 @@ def _listeners_of(pipe: Any) -> list[Any]:
 
 def _nodes_of(pipe: Any) -> Iterator[Model]:
     model = getattr(pipe, "model", None)
-    return model.walk() if isinstance(model, Model) else iter(())
+    return iter(model.walk() if isinstance(model, Model) else ())
 
 
 def _is_elmo(pipe: Any) -> bool:

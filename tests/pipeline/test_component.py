@@ -15,6 +15,7 @@ from helpers.pipelines import assert_close
 from spacy.tokens import Doc
 
 from spacy_elmo import load_bilm
+from spacy_elmo.layers.mix import ElmoMix
 
 TEXT = "Let's stick to improvisation in this skit."
 
@@ -130,10 +131,25 @@ def test_the_mix_is_the_mean_or_has_the_given_shares(make_nlp):
     assert_close(doc[3]._.elmo, expected[3], 2e-6)
 
 
-@pytest.mark.parametrize("mix", [[1.0], [0.25] * 4, []])
+@pytest.mark.parametrize("mix", [[1.0], [0.25] * 4])
 def test_a_mix_of_the_wrong_length_is_refused(make_nlp, mix):
     message = refusal(make_nlp(mix=mix), TEXT)
     assert f"mix has {len(mix)} numbers; expected 3" in message
+
+
+@pytest.mark.parametrize(
+    "mix", [[], [0, 0, 0], [0.0], [1, float("nan"), 1], [float("-inf"), 0, 1], [1e300]]
+)
+def test_a_mix_that_gives_no_vectors_is_refused_where_it_is_set(make_nlp, mix):
+    expected = f"elmo: mix is {mix}; expected a finite number for each layer"
+    elmo = make_nlp().get_pipe("elmo")
+    assert refusal(setattr, elmo, "mix", mix).startswith(expected)
+    expected = expected.replace("elmo: mix", "ElmoMix: fixed")
+    assert refusal(ElmoMix, fixed=mix).startswith(expected)
+    with pytest.raises(ValueError, match="mix"):  # spaCy itself refuses nan in configs
+        make_nlp(mix=mix)
+    assert "finite" in refusal(ElmoMix, init_weights=[float("nan")])
+    assert "finite" in refusal(ElmoMix, init_gamma=float("inf"))
 
 
 # Settings
@@ -147,6 +163,7 @@ def test_a_mix_of_the_wrong_length_is_refused(make_nlp, mix):
         ("overlap", -1, "0 to 128"),
         ("overlap", 129, "0 to 128, half the window"),
         ("max_batch_tokens", 0, "1 or more"),
+        ("set_tensor", "maybe", "('auto', 'always', 'never')"),
         ("store_layers", "gpu", "('device', 'cpu', 'none')"),
         ("store_dtype", "int8", "('float32', 'float16')"),
         ("cache_layers", "never", "('none', 'training', 'always')"),

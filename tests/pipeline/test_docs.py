@@ -328,6 +328,7 @@ def test_listeners_do_not_use_outdated_layers(
         assert_close(found, expected)
 
 
+@pytest.mark.filterwarnings("ignore:tagger. found the biLM")
 def test_listeners_do_not_use_layers_of_earlier_weights(make_tagging, other_folder):
     nlp = make_tagging(store_layers="none")
     other = make_tagging(store_layers="none", bilm=other_folder)

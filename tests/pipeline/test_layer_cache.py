@@ -297,6 +297,7 @@ def test_a_folder_serves_later_pipelines_of_the_same_weights(
     # A pipeline that was saved and loaded has the same weights, so it uses the cache.
     nlp.to_disk(tmp_path / "pipeline")
     loaded = spacy.load(tmp_path / "pipeline")
+    loaded.get_pipe("elmo").storage.cache_folder = folder["cache_folder"]
     encoded.clear()
     loaded.update(make_examples(loaded), sgd=Adam(0.01))
     assert encoded == []
