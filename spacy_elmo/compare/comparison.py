@@ -67,7 +67,12 @@ class Comparison:
         self.results: dict[str, RunResult] = {}
 
     def compare(self) -> ComparisonResult:
-        """Run the comparison, and return the table as it is in compare.json."""
+        """Run the comparison, and return the table as it is in compare.json. Raise
+        WriteError if another process runs a comparison in the same folder."""
+        with self.folder.written_by_one():
+            return self._compare()
+
+    def _compare(self) -> ComparisonResult:
         self._load_results()
         sizes = self._write_shares()
         remaining = [run for run in self.runs if run.name not in self.results]

@@ -1,14 +1,14 @@
 """The output folder of a comparison, and the paths of the files in it."""
 
 import shutil
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import BaseModel
 
-from ..files import write_atomically
+from ..files import explain_errors, one_writer, remove_parts, write_atomically
 from ..regular_files import read_regular
 from ..results import ComparisonResult, RunResult, Speed, Speeds, write_result
 from .training_run import TrainingRun
@@ -34,6 +34,17 @@ class OutputFolder:
         self.path = path
         self.logs = path / "logs"
         self.layers = path / "layers"
+
+    @contextmanager
+    def written_by_one(self) -> Iterator[None]:
+        """Make the folder, and be the only process that writes to it while the block
+        runs. A full disk is one sentence, also if a worker process meets it."""
+        with explain_errors(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            with one_writer(self.path):
+                for name in ("runs", "data"):
+                    remove_parts(self.path / name)
+                yield
 
     def work(self, run: TrainingRun) -> Path:
         return self.path / "work" / run.name

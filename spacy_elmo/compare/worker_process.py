@@ -12,6 +12,7 @@ import queue
 import sys
 import threading
 import traceback
+from contextlib import suppress
 from typing import Any
 
 
@@ -52,11 +53,14 @@ def do_job(job: dict[str, Any]) -> dict[str, Any]:
         result = JOBS[job["action"]](**job["arguments"])
         return {"result": result}
     except Exception as error:
-        traceback.print_exc()
+        with suppress(OSError):
+            traceback.print_exc()
         return {"error": one_line(error) or type(error).__name__}
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        # If the disk is full, so that there is no log, the answer matters all the more.
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError):
+                stream.flush()
         gc.collect()  # a pipeline and its cache are large
 
 

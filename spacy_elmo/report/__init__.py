@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from ..files import explain_errors, write_atomically
 from .load import Results, load_results
 from .page import make_page
 
@@ -23,8 +24,9 @@ def write_report(folder: Path, output: Path) -> Results:
             f"`evaluate`, `probe`, `neighbors` and the like write{skipped}"
         )
     page = make_page(results, folder.resolve().name, load_vega())
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(page, encoding="utf-8", newline="\n")
+    with explain_errors(output):
+        output.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(output, lambda part: part.write_bytes(page.encode("utf-8")))
     return results
 
 

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from helpers import report_samples as samples
+from helpers.full_disk import full_disk
 from helpers.report_pages import (
     WRITERS,
     find_charts,
@@ -53,6 +54,23 @@ def test_same_results_give_the_same_bytes(tmp_path):
     assert first == second
     assert str(tmp_path).encode() not in first and b"\r" not in first
     assert b"/home" not in first and b"run/model-best" in first
+
+
+def test_a_page_is_whole_or_not_there(tmp_path):
+    folder = samples.write_all(tmp_path / "results")
+    page = folder / "report.html"
+    for n_bytes in (0, 5000):
+        with full_disk(n_bytes):
+            done = run_report(folder)
+        assert done.exit_code == 1 and "Traceback" not in done.output
+        sentence = "report.html: cannot be written because the disk is full; make room"
+        assert sentence in printed(done)
+        assert not list(folder.glob("report*"))
+    assert run_report(folder).exit_code == 0
+    whole = page.read_bytes()
+    with full_disk(5000):
+        run_report(folder)
+    assert page.read_bytes() == whole
 
 
 @pytest.mark.parametrize("kind", WRITERS)
