@@ -11,7 +11,6 @@ from helpers.full_disk import full_disk
 from spacy_elmo.compare.jobs import JOBS
 from spacy_elmo.files import WriteError, one_writer
 
-
 FEW = {"variants": ["baseline"], "seeds": [3]}
 
 

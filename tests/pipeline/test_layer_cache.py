@@ -3,18 +3,16 @@ results."""
 
 import gc
 import io
-import os
 import random
 import subprocess
 import sys
-import time
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 import spacy
-from helpers.forks import fork, wait
+from helpers.layer_caches import found, key, layers, make_cache
 from helpers.tasks import (
     elmo_alone,
     make_examples,
@@ -24,11 +22,9 @@ from helpers.tasks import (
 )
 from spacy.tokens import Doc
 from spacy.training import Example
-from thinc.api import Adam, NumpyOps
+from thinc.api import Adam
 
 from spacy_elmo.pipeline.layer_cache import INDEX, LayerCache
-
-SHAPE = (3, 12)
 
 
 @pytest.fixture(scope="module")
@@ -48,31 +44,6 @@ def caches(monkeypatch):
 
     monkeypatch.setattr(LayerCache, "__init__", init)
     return made
-
-
-def key(number):
-    return bytes([number]) * 15 + b"\0"
-
-
-def layers(number):
-    return np.full((number, *SHAPE), number, dtype="float32") + np.arange(12) / 7
-
-
-def make_cache(memory=0, folder=None, numbers=(), ops=None):
-    cache = LayerCache(ops or NumpyOps(), SHAPE, memory=memory, folder=folder)
-    for number in numbers:
-        cache.put(key(number), layers(number).astype("float32"))
-    return cache
-
-
-def found(cache, numbers=range(5)):
-    """Return the numbers whose layers are in a cache, and check these layers."""
-    results = {number: cache.get(key(number)) for number in numbers}
-    for number, array in results.items():
-        if array is not None:
-            assert array.dtype == "float32"
-            assert np.array_equal(array, layers(number).astype("float32"))
-    return [number for number, array in results.items() if array is not None]
 
 
 # The cache alone
@@ -116,39 +87,6 @@ def test_caches_can_share_a_folder(tmp_path):
     # A cache does not see files that another one writes after the cache was created.
     assert found(first) == [1, 2] and found(second) == [2, 3]
     assert found(make_cache(folder=tmp_path)) == [1, 2, 3]
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-@pytest.mark.parametrize("inherited", [False, True])
-def test_processes_can_write_to_one_folder(tmp_path, inherited):
-    """Also if they have inherited a cache that has written before."""
-
-    class SlowOps(NumpyOps):
-        def to_numpy(self, data, **options):
-            time.sleep(0.01)  # so that others write in the meantime
-            return super().to_numpy(data, **options)
-
-    cache = make_cache(folder=tmp_path, numbers=[1], ops=SlowOps())
-
-    def write(number):
-        mine = cache if inherited else make_cache(folder=tmp_path, ops=SlowOps())
-        for shared in (2, 3):
-            mine.put(key(shared), layers(shared).astype("float32"))
-        mine.put(key(number), layers(number).astype("float32"))
-
-    children = [fork(lambda number=number: write(number)) for number in range(4, 9)]
-    cache.put(key(9), layers(9).astype("float32"))
-    assert [wait(child) for child in children] == [0] * 5
-    assert found(cache, range(12)) == [1, 9]
-    assert found(make_cache(folder=tmp_path), range(12)) == [1, *range(2, 10)]
-
-
-def test_a_folder_that_cannot_be_made_costs_one_warning(tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.warns(UserWarning, match="the layer cache cannot be written") as said:
-        cache = make_cache(144, folder=tmp_path / "file" / "cache", numbers=[1, 2])
-    assert len(said) == 1 and found(cache) == [1]
 
 
 def change(path, change):
@@ -264,8 +202,8 @@ def test_training_encodes_each_doc_once_with_the_same_results(
 def test_always_caches_predictions_too(bilm, expected, encoded):
     nlp, results = run(bilm, encoded, cache_layers="always")
     assert encoded == []  # initialize has already encoded all docs
-    for found, losses in zip(results[:9], expected):
-        assert found == pytest.approx(losses, rel=1e-4)
+    for mine, losses in zip(results[:9], expected):
+        assert mine == pytest.approx(losses, rel=1e-4)
     assert results[-1] == expected[-1]
     nlp("something else")
     nlp("something else")
