@@ -3,6 +3,7 @@ results."""
 
 import gc
 import io
+import os
 import random
 import subprocess
 import sys
@@ -143,6 +144,27 @@ def test_a_deleted_file_is_no_error(tmp_path, suffix):
     path.unlink()
     assert found(make_cache(folder=tmp_path)) == []
     assert found(cache) == ([1, 2] if suffix == "index" else [])
+
+
+def test_a_folder_that_cannot_be_made_costs_one_warning(tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.warns(UserWarning, match="layer cache cannot be written") as caught:
+        cache = make_cache(2**20, folder=tmp_path / "file" / "cache", numbers=[1, 2])
+    assert len(caught) == 1
+    assert found(cache) == [1, 2]  # in memory
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_forked_process_writes_files_of_its_own(tmp_path):
+    cache = make_cache(folder=tmp_path, numbers=[1])
+    child = os.fork()
+    for number in [2, 3] if child else [4, 3]:
+        cache.put(key(number), layers(number).astype("float32"))
+    if not child:
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert found(make_cache(folder=tmp_path)) == [1, 2, 3, 4]
+    assert len(list(tmp_path.glob("*.layers"))) == 2
 
 
 # The cache in training
