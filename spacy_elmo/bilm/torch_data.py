@@ -9,10 +9,7 @@ from .model import BiLM
 
 def make_bilm(data: BiLMData) -> BiLM:
     """Make the torch module, in evaluation mode."""
-    with torch.device("meta"):  # the weights of the constructor need no memory
-        bilm = BiLM(
-            data.config, lexicon=data.lexicon, vocab=data.vocab, initialize=False
-        )
+    bilm = BiLM(data.config, lexicon=data.lexicon, vocab=data.vocab, initialize=False)
     tensors = {name: torch.from_numpy(array) for name, array in data.arrays.items()}
     bilm.load_state_dict(tensors, assign=True)
     bilm.stored = data.stored

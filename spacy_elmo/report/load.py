@@ -247,15 +247,25 @@ def _load_log(path: Path) -> PretrainingLog:
                 row = _parse(line)
             except ForeignFile:
                 continue
-            _check_numbers(row)
             kind = row.get("type") if isinstance(row, dict) else None
             if kind == "step":
-                log.steps.append(StepRow(**row))
+                log.steps.append(StepRow(**_show_as_gaps(row)))
             elif kind == "evaluation":
-                log.evaluations.append(EvaluationRow(**row))
+                log.evaluations.append(EvaluationRow(**_show_as_gaps(row)))
     if not log.steps and not log.evaluations:
         raise ValueError("found no rows of a pretraining")
     return log
+
+
+def _show_as_gaps(row: dict[str, Any]) -> dict[str, Any]:
+    """Replace the numbers of a row that no chart can show by NaN, which makes a gap in
+    a curve. A training that diverges writes such numbers."""
+    return {
+        key: float("nan")
+        if isinstance(value, float) and not -LARGEST < value < LARGEST
+        else value
+        for key, value in row.items()
+    }
 
 
 def _first_problem(error: ValidationError) -> str:

@@ -138,7 +138,7 @@ def test_wrong_facts_about_the_training(tmp_path, source, key, value):
     path.write_text(json.dumps(config))
     text = write_text(tmp_path / "a.txt")
     found = refused("embed", source, text, tmp_path / "a.hdf5")
-    assert f"training.{key}" in found and "expected" in found
+    assert f"'{key}' of section 'training'" in found and "expected" in found
 
 
 @pytest.mark.parametrize(

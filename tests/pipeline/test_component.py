@@ -78,7 +78,8 @@ def test_vectors_and_similarity_of_spacy_work(make_nlp):
 
 def test_the_repr_says_what_is_stored(make_nlp):
     nlp = make_nlp()
-    assert repr(nlp(TEXT)._.elmo) == "<ELMo of 9 tokens: layers and vectors>"
+    shapes = "layers (9, 3, 10), vectors (9, 10)"
+    assert repr(nlp(TEXT)._.elmo).startswith(f"<ELMo of 9 tokens: {shapes}, biLM ")
     assert repr(nlp.make_doc(TEXT)._.elmo) == "<ELMo of 9 tokens: nothing computed>"
 
 

@@ -154,7 +154,7 @@ def test_command_without_a_config_needs_text(tmp_path):
         (["--paths.raw_text", "nowhere.txt"], "nowhere.txt: no such file"),
         (["--corpus.lang", "qq"], "the language 'qq'"),
         (["--paths.initialize_from", "nowhere"], "nowhere: no such file or folder"),
-        (["--paths.output_vocab", "nowhere.txt"], "nowhere.txt: cannot be read"),
+        (["--paths.output_vocab", "nowhere.txt"], "nowhere.txt: no such file"),
         (["--training.precision", "float16"], "training.precision is float16"),
         (["--gpu-id", 0], "torch sees no GPU"),
     ],
@@ -170,7 +170,7 @@ def test_command_says_one_sentence(config_path, tmp_path, monkeypatch, args, exp
     "overrides, expected",
     [
         ({"paths.initialize_from": "nowhere"}, "nowhere: no such file or folder"),
-        ({"paths.output_vocab": "nowhere.txt"}, r"nowhere\.txt: cannot be read"),
+        ({"paths.output_vocab": "nowhere.txt"}, r"nowhere\.txt: no such file"),
         ({"paths.dev_text": "nowhere.txt"}, r"nowhere\.txt: no such file"),
         ({"logger.@loggers": "nowhere.v1"}, r"^logger: .*nowhere\.v1"),
         ({"logger.name": "x"}, r"^logger is .*; expected @loggers"),
