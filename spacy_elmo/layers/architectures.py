@@ -30,11 +30,12 @@ def build_elmo_layers_v1(
     overlap: int = 64,
     stateful: bool = False,
     max_batch_tokens: int = 8192,
+    precision: Literal["float32", "int8"] = "float32",
 ) -> ElmoModelT:
     """Build a model with a separate biLM for one component, in place of an ElmoListener
     that shares the biLM of `elmo`. The arguments are those of the `elmo` component."""
     settings = EncodingSettings(segments, window, overlap, stateful, max_batch_tokens)
-    return ElmoModel(bilm, settings, frozen=frozen)
+    return ElmoModel(bilm, settings, frozen=frozen, precision=precision)
 
 
 def build_elmo_listener_v1(upstream: str = "*") -> ElmoModelT:

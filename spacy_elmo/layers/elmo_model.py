@@ -26,14 +26,21 @@ def ElmoModel(
     frozen: bool = True,
     lang: str | None = None,
     keep_softmax: bool = False,
+    precision: str = "float32",
 ) -> ElmoModelT:
     """Build a model that maps docs to all layers of each token, with zeros for
     whitespace. Its weights are loaded when they are first needed.
 
     settings (EncodingSettings): How docs are segmented and encoded.
-    source, frozen, lang, keep_softmax: See BiLMShim.
+    source, frozen, lang, keep_softmax, precision: See BiLMShim.
     """
-    shim = BiLMShim(source, frozen=frozen, lang=lang, keep_softmax=keep_softmax)
+    shim = BiLMShim(
+        source,
+        frozen=frozen,
+        lang=lang,
+        keep_softmax=keep_softmax,
+        precision=precision,
+    )
     return Model(
         "elmo",
         forward,

@@ -11,6 +11,7 @@ from thinc.api import Optimizer, get_current_ops, get_torch_default_device
 from thinc.shims import Shim
 
 from ..bilm import BiLMBase, BiLMData, load_data
+from ..bilm.engines.embedder import check_precision
 from ..bilm.errors import SourceError
 from ..bilm.extras import has_torch, needs_torch, require_torch
 from ..bilm.fingerprint import fingerprint, identify
@@ -36,6 +37,8 @@ class BiLMShim(Shim):
     lang (str | None): The language of the texts. None if it is not known before the
         model is initialized.
     keep_softmax (bool): Keep the output layer, which only surprisal needs.
+    precision (str): How layers are predicted: "float32", or "int8", which is faster on
+        a CPU where LSTMs are large, and approximate. It needs torch.
     """
 
     def __init__(
@@ -45,12 +48,20 @@ class BiLMShim(Shim):
         frozen: bool = True,
         lang: str | None = None,
         keep_softmax: bool = False,
+        precision: str = "float32",
     ) -> None:
         super().__init__(None)
+        check_precision(precision)
+        if precision != "float32" and not frozen:
+            raise ValueError(
+                f"elmo: found precision '{precision}' and frozen = false; expected "
+                "'float32', because only a frozen biLM can be rounded"
+            )
         self.source = source
         self.frozen = frozen
         self.lang = lang
         self.keep_softmax = keep_softmax
+        self.precision = precision
         self.name = ""
         self._fingerprint = ""
         self._identity = ("", "")
@@ -124,8 +135,13 @@ class BiLMShim(Shim):
             require_torch("frozen = false")
         if not self.keep_softmax:
             data.drop_softmax()
+        if self.precision != "float32":
+            require_torch(f"precision = '{self.precision}'")
         bilm = make_model(data)
+        bilm.precision = self.precision
         self._fingerprint = fingerprint(bilm)  # while the weights are on the CPU
+        if self.precision != "float32":  # other layers, which caches keep apart
+            self._fingerprint += f"-{self.precision}"
         self._identity = (self._fingerprint, identify(bilm))
         if has_torch():
             bilm = cast("BiLM", bilm).to(get_torch_default_device())
@@ -185,6 +201,7 @@ class BiLMShim(Shim):
             frozen=self.frozen,
             lang=self.lang,
             keep_softmax=self.keep_softmax,
+            precision=self.precision,
         )
         other._model = copy.deepcopy(self._model)
         other.name = self.name

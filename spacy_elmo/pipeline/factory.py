@@ -15,6 +15,7 @@ DEFAULT_CONFIG = {
     "mix": None,
     "surprisal": False,
     "frozen": True,
+    "precision": "float32",
     **EncodingSettings().to_dict(),
     **StorageSettings().to_dict(),
 }
@@ -41,6 +42,7 @@ def make_elmo(
     mix: list[float] | None,
     surprisal: bool,
     frozen: bool,
+    precision: str,
     segments: str,
     window: int,
     overlap: int,
@@ -66,6 +68,8 @@ def make_elmo(
     surprisal (bool): Also set doc._.elmo_surprisal. This needs the softmax of the biLM,
         which makes a saved pipeline larger.
     frozen (bool): Whether training leaves the weights of the biLM unchanged.
+    precision (str): "float32", or "int8" for approximate vectors that are faster on a
+        CPU where LSTMs are large. It needs torch.
     segments, window, overlap, stateful, max_batch_tokens: See EncodingSettings.
     set_tensor, store_layers, store_dtype, cache_layers, cache_memory_mb, cache_folder:
         See StorageSettings.
@@ -81,6 +85,7 @@ def make_elmo(
         frozen=frozen,
         lang=nlp.lang,
         keep_softmax=surprisal,
+        precision=precision,
     )
     storage = StorageSettings(
         set_tensor,
