@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from spacy_elmo import load_bilm
 from spacy_elmo.analysis.sense_map import map_senses, read_occurrences
-from spacy_elmo.bilm import SourceError
+from spacy_elmo.bilm import SourceError, load_data
 from spacy_elmo.bilm.formats.bundled import LANGUAGES, bundled_names, find_bundled
 from spacy_elmo.cli import app
 from spacy_elmo.text.tokenizers import RULES, load_language
@@ -54,6 +54,14 @@ def vectors(lang, text, **config):
 def test_bundled_model_is_small_and_has_no_softmax(folder):
     assert sum(file.stat().st_size for file in folder.iterdir()) <= 8e6
     assert not (folder / "softmax.safetensors").exists()
+
+
+def test_the_words_of_all_rounds_are_those_of_the_model_card(folder):
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    training = load_data(folder).config.training
+    millions = training["total_words"] / 1e6
+    assert f"In all it read {millions:.1f} million words" in card
+    assert training["total_words"] > training["words"]
 
 
 def test_model_card_names_data_and_licence(folder):
