@@ -3,7 +3,10 @@
 import os
 import random
 import signal
+import sys
 import time
+
+WRITING = os.O_WRONLY | os.O_RDWR
 
 
 def fork(work):
@@ -46,3 +49,26 @@ def kill_at_random(work, choose: random.Random, longest):
     time.sleep(choose.random() * longest)
     os.kill(child, signal.SIGKILL)
     return wait(child)
+
+
+def kill_before_event(work, number):
+    """Do some work in a process that is killed before it changes files or folders for
+    the given time, counted from 0.
+
+    RETURNS (int): Its exit code: 0 if it has ended before.
+    """
+    events = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod"}
+    left = [number]
+
+    def count(event, args):
+        if event not in events or (event == "open" and not args[2] & WRITING):
+            return
+        if left[0] == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        left[0] -= 1
+
+    def hooked():
+        sys.addaudithook(count)
+        work()
+
+    return wait(fork(hooked))

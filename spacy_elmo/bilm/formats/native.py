@@ -1,13 +1,21 @@
 """Load and save the native folder. It has config.json and weights.safetensors, and may
 have softmax.safetensors with vocab.txt (to use the model as a language model) and
-lexicon.json (if the encoder has a lexicon). The config has checksums of all files."""
+lexicon.json (if the encoder has a lexicon). The config has checksums of all files.
+
+A model is replaced as a whole. The new files are written to a folder of their own,
+which gets the name NEW when it is complete. Then they are moved out of it, the config
+last. As long as NEW has a config, the model consists of the files in it and those that
+have been moved already; other files belong to the model before. So one of the two can
+be loaded whenever a process is killed."""
 
 import json
+import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ...files import write_atomically
+from ...files import sync, write_atomically, write_folder_atomically
 from ...fingerprints import checksum_bytes, checksum_file
 from ..config import BiLMConfig
 from ..data import SOFTMAX as SOFTMAX_PREFIX
@@ -23,50 +31,60 @@ FORMAT = "spacy-elmo"
 VERSION = 1
 CONFIG, WEIGHTS, LEXICON = "config.json", "weights.safetensors", "lexicon.json"
 SOFTMAX, VOCAB = "softmax.safetensors", "vocab.txt"
+OPTIONAL = (SOFTMAX, VOCAB, LEXICON)
 CHECKSUMS = "checksums"
+NEW = "spacy-elmo-new"
 
 
 def is_native(folder: Path) -> bool:
-    return (folder / WEIGHTS).exists()
+    return (folder / WEIGHTS).exists() or (folder / NEW / WEIGHTS).exists()
 
 
 def load_native(folder: Path) -> BiLMData:
-    contents = read_json(folder / CONFIG)
-    config = _parse_config(folder / CONFIG, contents)
-    check = _Checker(folder, contents)
-    arrays = load_arrays(folder / WEIGHTS)
-    check(WEIGHTS)
+    files = _Files(folder)
+    config = _parse_config(files.path(CONFIG), files.config)
+    files.check_config()
+    arrays = load_arrays(files.path(WEIGHTS))
+    files.check(WEIGHTS)
     # There is no honest reason for a list of words to be larger than their weights.
-    max_bytes = MAX_BYTES + (folder / WEIGHTS).stat().st_size
+    max_bytes = MAX_BYTES + files.path(WEIGHTS).stat().st_size
     vocab = None
-    if config.softmax is not None and not (folder / SOFTMAX).exists():
+    if config.softmax is not None and not files.has(SOFTMAX):
         config = replace(config, softmax=None)  # vectors do not need it
     if config.softmax is not None:
-        softmax = load_arrays(folder / SOFTMAX)
-        check(SOFTMAX)
+        softmax = load_arrays(files.path(SOFTMAX))
+        files.check(SOFTMAX)
         arrays.update({SOFTMAX_PREFIX + name: a for name, a in softmax.items()})
-        if (folder / VOCAB).exists():
-            max_words = MAX_BYTES + (folder / SOFTMAX).stat().st_size
-            vocab = read_vocab(folder / VOCAB, config.softmax.n_words, max_words)
-            check(VOCAB)
+        if files.has(VOCAB):
+            max_words = MAX_BYTES + files.path(SOFTMAX).stat().st_size
+            vocab = read_vocab(files.path(VOCAB), config.softmax.n_words, max_words)
+            files.check(VOCAB)
 
     def where(name: str) -> Path:
-        files = {"characters": LEXICON, "words": LEXICON, "vocab": VOCAB}
+        names = {"characters": LEXICON, "words": LEXICON, "vocab": VOCAB}
         default = SOFTMAX if name.startswith(SOFTMAX_PREFIX) else WEIGHTS
-        return folder / files.get(name, default)
+        return files.path(names.get(name, default))
 
     lexicon = Lexicon()
-    if (folder / LEXICON).exists():
-        symbols = read_json(folder / LEXICON, max_bytes)
-        lexicon = _parse_lexicon(folder / LEXICON, symbols)
-        check(LEXICON)
+    if files.has(LEXICON):
+        symbols = read_json(files.path(LEXICON), max_bytes)
+        lexicon = _parse_lexicon(files.path(LEXICON), symbols)
+        files.check(LEXICON)
     return build(config, arrays, where=where, lexicon=lexicon, vocab=vocab)
 
 
 def save_native(data: BiLMData, folder: Path, dtype: str = STORED) -> None:
-    """Write a native folder, with the weights in one of quantize.DTYPES."""
+    """Write a native folder, with the weights in one of quantize.DTYPES. If there is a
+    model in the folder, it can be loaded until the new one can be; files that are not
+    those of a model are kept."""
     folder.mkdir(parents=True, exist_ok=True)
-    was_native = is_native(folder)
+    _move_new_files(folder)  # of a process that was killed
+    write_folder_atomically(folder / NEW, lambda part: _write(data, part, dtype))
+    _move_new_files(folder)
+
+
+def _write(data: BiLMData, folder: Path, dtype: str) -> None:
+    """Write the files of a model to an empty folder."""
     weights = without_softmax(data.arrays)
     softmax = {k: a for k, a in data.arrays.items() if k not in weights}
     weights = quantize(weights, dtype, data.stored)
@@ -76,53 +94,81 @@ def save_native(data: BiLMData, folder: Path, dtype: str = STORED) -> None:
         for name, array in quantize(softmax, dtype, data.stored).items()
     }
     write_atomically(folder / WEIGHTS, lambda path: save_arrays(weights, path))
-    optional = {SOFTMAX: bool(softmax), VOCAB: data.vocab is not None and bool(softmax)}
-    optional[LEXICON] = bool(data.lexicon.characters or data.lexicon.words)
-    for name, needed in optional.items():
-        if was_native and not needed:
-            (folder / name).unlink(missing_ok=True)  # left by another model
-    if optional[SOFTMAX]:
+    if softmax:
         write_atomically(folder / SOFTMAX, lambda path: save_arrays(softmax, path))
-    if optional[VOCAB]:
-        write_vocab(folder / VOCAB, data.vocab or [])
-    if optional[LEXICON]:
+        if data.vocab is not None:
+            write_vocab(folder / VOCAB, data.vocab)
+    if data.lexicon.characters or data.lexicon.words:
         write_json(folder / LEXICON, vars(data.lexicon))
-    written = [WEIGHTS, *(name for name, needed in optional.items() if needed)]
+    names = [name for name in (WEIGHTS, *OPTIONAL) if (folder / name).exists()]
     config = _config_data(data.config)
-    config[CHECKSUMS] = {name: checksum_file(folder / name) for name in written}
+    config[CHECKSUMS] = {name: checksum_file(folder / name) for name in names}
     config[CHECKSUMS][CONFIG] = _checksum_json(config)
     write_json(folder / CONFIG, config)
 
 
-class _Checker:
-    """Compares files with the checksums in the config, if it has any: folders that
-    older releases have written do not.
+def _move_new_files(folder: Path) -> None:
+    """Move the files of a new model to their places, and delete those of the model that
+    was there. If this was interrupted, call it again."""
+    new = folder / NEW
+    if (new / CONFIG).exists():
+        # Once the new weights are in their place, nothing of the other model is left.
+        if (new / WEIGHTS).exists() and (folder / WEIGHTS).exists():
+            for name in OPTIONAL:
+                if not (new / name).exists():
+                    (folder / name).unlink(missing_ok=True)
+        for name in (WEIGHTS, *OPTIONAL, CONFIG):
+            if (new / name).exists():
+                os.replace(new / name, folder / name)
+                sync(folder)
+    shutil.rmtree(new, ignore_errors=True)
 
-    config (dict[str, Any]): The contents of config.json.
-    """
 
-    def __init__(self, folder: Path, config: dict[str, Any]) -> None:
+class _Files:
+    """Finds the files of a native folder, and compares them with the checksums in the
+    config, if it has any: folders that older releases have written do not."""
+
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.checksums = config.get(CHECKSUMS)
-        if CHECKSUMS not in config:
+        # A folder NEW without a config has nothing left to be moved.
+        self.is_whole = not (folder / NEW / CONFIG).exists()
+        self.config = read_json(self.path(CONFIG))
+        self.checksums: Any = None
+        if isinstance(self.config, dict):
+            self.checksums = self.config.get(CHECKSUMS)
+
+    def path(self, name: str) -> Path:
+        """Return where a file is, or where it should be."""
+        if self.is_whole or not (self.folder / NEW / name).exists():
+            return self.folder / name
+        return self.folder / NEW / name
+
+    def has(self, name: str) -> bool:
+        """Tell whether the model has a file."""
+        if not self.is_whole and self.checksums and name not in self.checksums:
+            return False  # left by the model before
+        return self.path(name).exists()
+
+    def check_config(self) -> None:
+        """Raise SourceError if the config has changed since it was saved."""
+        if CHECKSUMS not in self.config:
             return
         if not isinstance(self.checksums, dict):
             raise SourceError(
-                f"{folder / CONFIG}: found '{CHECKSUMS}' to be no object; expected the "
-                "checksum of each file"
+                f"{self.path(CONFIG)}: found '{CHECKSUMS}' to be no object; expected "
+                "the checksum of each file"
             )
-        self._compare(CONFIG, _checksum_json(config))
+        self._compare(CONFIG, _checksum_json(self.config))
 
-    def __call__(self, name: str) -> None:
+    def check(self, name: str) -> None:
         """Raise SourceError if a file has changed since it was saved."""
         if self.checksums is not None:
-            self._compare(name, checksum_file(self.folder / name))
+            self._compare(name, checksum_file(self.path(name)))
 
     def _compare(self, name: str, found: str) -> None:
-        assert self.checksums is not None
         if found != self.checksums.get(name):
             raise SourceError(
-                f"{self.folder / name}: found other contents than were saved, by its "
+                f"{self.path(name)}: found other contents than were saved, by its "
                 f"checksum in {CONFIG}; expected the file as it was written (after a "
                 f"change by hand, remove '{CHECKSUMS}' from {CONFIG})"
             )
