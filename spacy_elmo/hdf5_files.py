@@ -3,16 +3,19 @@ on a full disk; this module raises the error instead."""
 
 import io
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 
 @contextmanager
-def create_hdf5(path: Path) -> Iterator[Callable[[str, Any], None]]:
+def create_hdf5(
+    path: Path, attributes: Mapping[str, Any] | None = None
+) -> Iterator[Callable[[str, Any], None]]:
     """Create an HDF5 file, or replace the one that is there.
 
+    attributes (Mapping[str, Any] | None): The attributes of the file as a whole.
     YIELDS (Callable[[str, Any], None]): Adds an array to the file under a name, and
         raises OSError if the file cannot be written.
     """
@@ -26,6 +29,7 @@ def create_hdf5(path: Path) -> Iterator[Callable[[str, Any], None]]:
             guard.check()
 
         with h5py.File(guard, "w") as file:
+            file.attrs.update(attributes or {})
             yield add
         guard.check()
 

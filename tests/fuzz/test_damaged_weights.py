@@ -1,5 +1,5 @@
 """Damaged files of weights: what is loaded is exactly what was saved, or a sentence
-says what is wrong. The formats of other programs have no checksums, so that a changed
+says what is wrong. Files of other programs may have no checksums, so that a changed
 number in them cannot be noticed; there, what is loaded must be whole and finite."""
 
 import shutil

@@ -17,7 +17,7 @@ from ..errors import SourceError
 from ..lexicon import Lexicon
 from ..shapes import expected_shapes
 from .build import build, check_shape
-from .hdf5_arrays import HDF5Arrays
+from .hdf5_arrays import HDF5Arrays, checksum_arrays
 from .small_files import MAX_BYTES, check_file, read_json, read_vocab, write_vocab
 
 OPTIONS, WEIGHTS, VOCAB = "options.json", "weights.hdf5", "vocab.txt"
@@ -130,6 +130,7 @@ def _load(options_path: Path, file: HDF5Arrays) -> BiLMData:
     arrays = {name: np.empty(shape, np.float32) for name, shape in shapes.items()}
     for key, shape, place in places(config):
         file.read(key, place.view(arrays), shape)
+    file.check_checksum(_views(config, arrays))
     return build(
         config,
         arrays,
@@ -168,7 +169,8 @@ def save_hdf5(data: BiLMData, folder: Path) -> None:
     had_softmax = _has_softmax(folder / WEIGHTS)
 
     def write(path: Path) -> None:
-        with create_hdf5(path) as add:
+        attributes = checksum_arrays(_views(config, data.arrays))
+        with create_hdf5(path, attributes) as add:
             for key, shape, place in places(config):
                 add(key, place.view(data.arrays).reshape(shape))
 
@@ -242,6 +244,14 @@ def places(config: BiLMConfig) -> Iterator[tuple[str, tuple[int, ...], Place]]:
         n_words = config.softmax.n_words
         yield SOFTMAX, (n_words, proj), Place("softmax.weight")
         yield "softmax/b", (n_words,), Place("softmax.bias")
+
+
+def _views(
+    config: BiLMConfig, arrays: Mapping[str, np.ndarray]
+) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield the name of each array in a file, and a view of its numbers in a model."""
+    for key, _, place in places(config):
+        yield key, place.view(arrays)
 
 
 def _cell(direction: int, layer: int) -> str:

@@ -1,12 +1,18 @@
 """Read arrays from HDF5 files that may be damaged or made to do harm. What a file
 announces is compared with its size before memory is taken."""
 
+import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ...fingerprints import checksum_bytes
 from ..errors import SourceError
+
+CHECKSUM = "spacy_elmo_checksum"
+MAX_CHECKSUM = 1000  # bytes
 
 
 class HDF5Arrays:
@@ -76,3 +82,37 @@ class HDF5Arrays:
             self[key].read_direct(view.reshape(shape))  # without a temporary copy
         else:
             view[...] = self[key][()].reshape(view.shape)
+
+    def check_checksum(self, arrays: Iterable[tuple[str, np.ndarray]]) -> None:
+        """Raise SourceError if arrays have changed since they were saved. Files of
+        other programs, and of older releases, have no checksum to compare with.
+
+        arrays (Iterable[tuple[str, np.ndarray]]): As for checksum_arrays.
+        """
+        attributes = self.file.attrs
+        if CHECKSUM not in attributes:
+            return
+        if attributes.get_id(CHECKSUM).get_storage_size() <= MAX_CHECKSUM:
+            found = attributes[CHECKSUM]
+            if isinstance(found, bytes) and found == checksum_arrays(arrays)[CHECKSUM]:
+                return
+        raise SourceError(
+            f"{self.path}: found other arrays than were saved, by its attribute "
+            f"'{CHECKSUM}'; expected the file as it was written (after a change by "
+            "hand, delete that attribute)"
+        )
+
+
+def checksum_arrays(arrays: Iterable[tuple[str, np.ndarray]]) -> dict[str, np.bytes_]:
+    """Compute the checksum of a file.
+
+    arrays (Iterable[tuple[str, np.ndarray]]): The name in the file and the numbers of
+        each array, always in the same order.
+    RETURNS (dict[str, np.bytes_]): The attribute that holds the checksum, to be added
+        to the file.
+    """
+    checksums = [
+        (key, checksum_bytes(np.ascontiguousarray(array, dtype="<f4")))
+        for key, array in arrays
+    ]
+    return {CHECKSUM: np.bytes_(checksum_bytes(json.dumps(checksums).encode()))}

@@ -22,6 +22,7 @@ from .small_files import MAX_BYTES, check_file, read_bytes, read_json
 
 EMBEDDER, ENCODER = "token_embedder.pkl", "encoder.pkl"
 WORDS, CHARS = "word_emb_layer.embedding.weight", "char_emb_layer.embedding.weight"
+ZIP = b"PK\x03\x04"  # the first bytes of a zip file
 PUBLISHED: dict[str, Any] = {
     "encoder": {"name": "elmo", "cell_clip": 3, "proj_clip": 3},
     "token_embedder": {"activation": "relu", "max_characters_per_token": 50},
@@ -151,17 +152,30 @@ def _load_state(path: Path) -> Arrays:
 
 
 def _check_zip(path: Path, size: int) -> None:
-    """Raise SourceError if a state dict announces more than the size of its file. torch
-    compresses nothing."""
+    """Raise SourceError if a state dict announces more than the size of its file, or if
+    its contents do not have the checksums that it stores. torch compresses nothing, and
+    does not compare the checksums itself."""
+    with path.open("rb") as opened:
+        if opened.read(len(ZIP)) != ZIP:  # torch asks the same
+            return  # files of old torch are plain pickles without checksums
     try:
         with zipfile.ZipFile(path) as file:
             announced = sum(entry.file_size for entry in file.infolist())
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
-        return  # files of old torch are no zip files, and broken ones fail later
+            damaged = file.testzip() if announced <= size else None
+    except Exception as error:  # broken files fail in many ways
+        reason = str(error).split("\n")[0][:200]
+        raise SourceError(
+            f"{path}: found no whole zip file ({reason}); expected a torch state dict"
+        ) from None
     if announced > size:
         raise SourceError(
             f"{path}: found a zip file that announces {announced:,} bytes in {size:,}; "
             "expected a torch state dict, which is not compressed"
+        )
+    if damaged is not None:
+        raise SourceError(
+            f"{path}: found other contents of '{damaged}' than were saved, by its "
+            "checksum in the zip file; expected the file as it was written"
         )
 
 

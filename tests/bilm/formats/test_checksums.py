@@ -1,9 +1,14 @@
 """Damage that leaves files readable: noticed by checksums and finite values."""
 
+import zipfile
+
+import h5py
 import numpy as np
 import pytest
 import srsly
+import torch
 from helpers.hdf5_models import small_model, write_pair
+from helpers.manylangs_models import EMBEDDER, ENCODER, write_model
 from helpers.models import refusal
 from helpers.native_models import (
     SENTENCES,
@@ -16,6 +21,7 @@ from safetensors.numpy import load_file, save_file
 from spacy_elmo.bilm import SourceError, load_bilm, load_data
 from spacy_elmo.bilm.formats.bundled import bundled_names, find_bundled
 from spacy_elmo.bilm.formats.native import load_native_parts, native_parts
+from spacy_elmo.bilm.formats.sources import save_bilm
 
 FILES = ["weights.safetensors", "softmax.safetensors", "vocab.txt", "lexicon.json"]
 
@@ -104,6 +110,109 @@ def test_changed_parts_of_a_pipeline_are_refused(part, folder):
         parts["lexicon"] = {**parts["lexicon"], "words": swapped}
     with pytest.raises(SourceError, match="checksum"):
         load_native_parts(parts)
+
+
+# HDF5
+
+
+@pytest.fixture
+def hdf5(tmp_path):
+    """Write an HDF5 file of our own, and return its path."""
+    save_bilm(make_bilm("bytes-full"), tmp_path / "hdf5", format="hdf5")
+    return tmp_path / "hdf5" / "weights.hdf5"
+
+
+def array_places(path):
+    """Return where the numbers of each array are in an HDF5 file."""
+    places = {}
+
+    def visit(name, item):
+        if isinstance(item, h5py.Dataset):
+            places[name] = range(
+                item.id.get_offset(), item.id.get_offset() + item.nbytes
+            )
+
+    with h5py.File(path, "r") as file:
+        file.visititems(visit)
+    return places
+
+
+def test_a_flipped_bit_of_any_hdf5_array_is_refused(hdf5):
+    whole = hdf5.read_bytes()
+    places = array_places(hdf5)
+    assert len(places) > 20
+    for place in places.values():
+        flip(hdf5, place[len(place) // 3])  # often the last bit of a number
+        file, sentence = refusal(hdf5)
+        assert file == str(hdf5)
+        assert "other arrays than were saved" in sentence
+        hdf5.write_bytes(whole)
+    load_bilm(hdf5)
+
+
+def test_a_flipped_bit_anywhere_in_an_hdf5_file_changes_no_model(hdf5):
+    whole, expected = hdf5.read_bytes(), load_data(hdf5)
+    numbers = {i for place in array_places(hdf5).values() for i in place}
+    others = [i for i in range(len(whole)) if i not in numbers and whole[i]]
+    for place in others[:: len(others) // 200]:
+        flip(hdf5, place)
+        try:
+            found = load_data(hdf5)
+        except SourceError as error:
+            assert str(hdf5) in str(error)
+        else:
+            assert found.config == expected.config
+            for name, array in expected.arrays.items():
+                np.testing.assert_array_equal(found.arrays[name], array)
+        hdf5.write_bytes(whole)
+
+
+@pytest.mark.parametrize("value", [b"", b"x" * 5000, "text", 3, np.zeros(3)])
+def test_hdf5_checksums_of_another_form_are_refused(value, hdf5):
+    with h5py.File(hdf5, "r+") as file:
+        file.attrs["spacy_elmo_checksum"] = value
+    assert refusal(hdf5)[0] == str(hdf5)
+
+
+def test_hdf5_files_without_checksum_are_loaded(hdf5):
+    with h5py.File(hdf5, "r+") as file:
+        file["softmax/b"][0] = 2.0
+    assert "delete that attribute" in refusal(hdf5)[1]
+    with h5py.File(hdf5, "r+") as file:
+        del file.attrs["spacy_elmo_checksum"]
+    assert load_data(hdf5).arrays["softmax.bias"][0] == 2.0
+
+
+# ELMoForManyLangs
+
+
+@pytest.mark.parametrize("name", [EMBEDDER, ENCODER])
+def test_a_flipped_bit_of_a_torch_file_is_refused(name, tmp_path):
+    path = write_model(tmp_path, token__word_dim=5) / name
+    whole = path.read_bytes()
+    with zipfile.ZipFile(path) as file:
+        entries = [entry for entry in file.infolist() if "/data/" in entry.filename]
+    assert len(entries) >= 8
+    for entry in entries:
+        # A header of 30 bytes, the name and padding come before the numbers.
+        sizes = whole[entry.header_offset + 26 : entry.header_offset + 30]
+        before = 30 + sum(np.frombuffer(sizes, "<u2").tolist())
+        flip(path, entry.header_offset + before + entry.file_size // 2)
+        file, sentence = refusal(tmp_path)
+        assert file == str(path)
+        assert entry.filename in sentence and "checksum" in sentence
+        path.write_bytes(whole)
+    load_data(tmp_path)
+
+
+def test_torch_files_of_the_old_form_are_loaded(tmp_path):
+    path = write_model(tmp_path) / ENCODER
+    expected = load_data(tmp_path).arrays
+    torch.save(torch.load(path), path, _use_new_zipfile_serialization=False)
+    assert not zipfile.is_zipfile(path)
+    found = load_data(tmp_path).arrays
+    for name, array in expected.items():
+        np.testing.assert_array_equal(found[name], array)
 
 
 # Values that are not finite
