@@ -1,0 +1,108 @@
+"""Measure how long a biLM takes to load, what the check of its checksums costs, and how
+long it takes to the first vectors. See README.md in this folder."""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from spacy_elmo import load_bilm
+from spacy_elmo.bilm.config import BiLMConfig
+from spacy_elmo.bilm.data import BiLMData
+from spacy_elmo.bilm.formats.bundled import find_bundled
+from spacy_elmo.bilm.formats.native import CHECKSUMS, CONFIG
+from spacy_elmo.bilm.formats.sources import save_data
+from spacy_elmo.bilm.lexicon import Lexicon
+from spacy_elmo.bilm.shapes import expected_shapes
+from spacy_elmo.fingerprints import checksum_file
+
+ORIGINAL = Path(__file__).parents[1] / "configs" / "bilm_original.json"
+SENTENCE = "Let 's stick to improvisation in this skit .".split()
+CHECKSUM, LOAD, FIRST = "checksums", "load_bilm", "load and first vectors"
+
+
+def write_random(config: Path, folder: Path) -> Path:
+    """Write a native folder with random weights, unless an earlier run left it there.
+
+    config (Path): The sizes, such as configs/bilm_original.json.
+    RETURNS (Path): The folder.
+    """
+    if (folder / CONFIG).exists():
+        return folder
+    sizes = BiLMConfig.from_dict(json.loads(config.read_text("utf8")))
+    random = np.random.default_rng(0)
+    arrays = {
+        name: random.standard_normal(shape, dtype=np.float32) * np.float32(0.02)
+        for name, shape in expected_shapes(sizes, Lexicon()).items()
+    }
+    save_data(BiLMData(sizes, arrays), folder)
+    return folder
+
+
+def checksum_files(folder: Path) -> None:
+    """Compute what is computed to compare the checksums of a folder."""
+    config = json.loads((folder / CONFIG).read_text("utf8"))
+    for name, expected in config[CHECKSUMS].items():
+        if name != CONFIG and checksum_file(folder / name) != expected:
+            sys.exit(f"{folder / name}: the checksum does not match")
+
+
+def measure(folder: Path, engine: str, rounds: int) -> dict[str, dict[str, list]]:
+    """Measure the seconds of each kind of work, in alternation, after a first round
+    that is not counted.
+
+    RETURNS (dict): For each kind of work, the seconds of the processor ("cpu"), of all
+        threads together, and those of the clock ("wall"), one of each per round.
+    """
+    work: dict[str, Callable[[], object]] = {
+        CHECKSUM: lambda: checksum_files(folder),
+        LOAD: lambda: load_bilm(folder, engine=engine),
+        FIRST: lambda: load_bilm(folder, engine=engine).embed([SENTENCE]),
+    }
+    seconds: dict[str, dict[str, list]] = {n: {"cpu": [], "wall": []} for n in work}
+    for number in range(1 + rounds):
+        for name, do in work.items():
+            wall, cpu = time.perf_counter(), time.process_time()
+            do()
+            if number:
+                seconds[name]["cpu"].append(time.process_time() - cpu)
+                seconds[name]["wall"].append(time.perf_counter() - wall)
+    return seconds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    add = parser.add_argument
+    add("--bilm", default="en_elmo_sm", help="a bundled biLM, measured first")
+    add("--config", type=Path, default=ORIGINAL, help="the sizes of random weights")
+    add("--workdir", type=Path, default=Path("benchmark-models"))
+    add("--engines", nargs="+", default=["torch", "numpy"])
+    add("--rounds", type=int, default=5)
+    add("--json", type=Path, help="write the raw figures here")
+    args = parser.parse_args()
+    bundled = find_bundled(args.bilm)
+    if bundled is None:
+        sys.exit(f"{args.bilm}: no bundled biLM has that name")
+    folder = write_random(args.config, args.workdir / f"{args.config.stem}-native")
+    results: dict = {}
+    for source in (bundled, folder):
+        n_bytes = sum(p.stat().st_size for p in source.glob("*.safetensors"))
+        for engine in args.engines:
+            title = f"{source.name}, {engine}"
+            results[title] = seconds = measure(source, engine, args.rounds)
+            print(f"\n{title}: {n_bytes / 1e6:.1f} MB, {args.rounds} rounds")
+            for name, figures in seconds.items():
+                for clock, values in figures.items():
+                    raw = " ".join(f"{value:.4f}" for value in values)
+                    print(f"{name:>23} {clock:>5} {median(values):9.4f} s   raw: {raw}")
+    if args.json:
+        args.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf8")
+
+
+if __name__ == "__main__":
+    main()
