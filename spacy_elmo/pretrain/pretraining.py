@@ -103,6 +103,7 @@ def run_training(
             log.path = run.path / LOG_NAME
 
     def on_checkpoint() -> None:
+        log.save()
         run.replace(keep=config.paths.initialize_from)
         write_to_folder()
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..files import explain_errors, write_atomically
+from ..files import explain_errors, sync, write_atomically
 from ..results import ConfigRow, EvaluationRow, Form, StepRow, as_json
 from .perplexity import Perplexity
 from .pretrain_config import PretrainConfig
@@ -79,6 +79,12 @@ class JsonLog:
                 **result.as_dict(),
             )
         )
+
+    def save(self) -> None:
+        """Wait until the log is on the disk."""
+        if self.path is not None and self.path.exists():
+            with explain_errors(self.path):
+                sync(self.path)
 
     def _write(self, row: Form) -> None:
         if self.path is not None:

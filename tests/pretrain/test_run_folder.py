@@ -12,6 +12,7 @@ from helpers.pretraining import run_training, write_config, write_text
 from spacy_elmo.bilm import load_bilm
 from spacy_elmo.files import one_writer
 from spacy_elmo.pretrain.checkpoints import Checkpoints
+from spacy_elmo.pretrain.progress import load_log
 from spacy_elmo.pretrain.run_folder import RunFolder
 from spacy_elmo.pretrain.trainer import Trainer
 
@@ -196,3 +197,20 @@ def test_bad_input_leaves_the_earlier_run_alone(
         run_training(config_path, tmp_path / "run", overwrite=True, **{key: value})
     assert Checkpoints(tmp_path / "run" / "checkpoints").steps() == [8, 12]
     assert (tmp_path / "run" / "model-best").exists()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="finds files in /proc")
+def test_the_log_is_on_the_disk_with_each_checkpoint(
+    config_path, tmp_path, monkeypatch
+):
+    sync, steps = os.fsync, []
+
+    def record(handle):
+        path = Path(os.readlink(f"/proc/self/fd/{handle}"))
+        if path.name == "log.jsonl":
+            steps.append(load_log(path)[-1]["step"])
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", record)
+    run_training(config_path, tmp_path / "run")
+    assert steps == [4, 8, 12]
