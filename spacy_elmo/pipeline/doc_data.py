@@ -3,12 +3,14 @@
 `elmo_surprisal` of docs and tokens."""
 
 from collections.abc import Iterator
-from typing import Any, TypedDict
+from typing import Any, TypedDict, TypeVar
 
 import numpy as np
 from spacy.tokens import Doc, Span, Token
 from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d, Floats3d
+
+ArrayT = TypeVar("ArrayT")
 
 # The key has the form of spaCy's extension attributes, so that Doc.to_bytes saves the
 # data and Doc.from_docs warns when it drops them.
@@ -112,13 +114,12 @@ class ElmoView:
 
     def layers_of(self, tokens: slice) -> Floats3d:
         """Return the layers of some tokens, (n_sliced, n_layers + 1, width)."""
-        layers = self._data(tokens)["layers"]
-        if layers is None:
-            raise ValueError(
-                "the layers of this doc were not stored; set store_layers of the "
-                "'elmo' component to 'device' or 'cpu'"
-            )
-        return layers[tokens]
+        stored = self._data(tokens)["layers"]
+        return _require(
+            stored,
+            "the layers of this doc were not stored; set store_layers of the 'elmo' "
+            "component to 'device' or 'cpu'",
+        )[tokens]
 
     def vectors_of(self, tokens: slice) -> Floats2d:
         """Return the vectors of some tokens, (n_sliced, width)."""
@@ -132,13 +133,12 @@ class ElmoView:
 
     def surprisal_of(self, tokens: slice) -> np.ndarray:
         """Return the surprisal of some tokens, (n_sliced, 2)."""
-        bits = self._data(tokens)["surprisal"]
-        if bits is None:
-            raise ValueError(
-                "surprisal was not computed for this doc; set surprisal of the 'elmo' "
-                "component to true"
-            )
-        return bits[tokens]
+        stored = self._data(tokens)["surprisal"]
+        return _require(
+            stored,
+            "surprisal was not computed for this doc; set surprisal of the 'elmo' "
+            "component to true",
+        )[tokens]
 
     def _data(self, tokens: slice) -> ElmoData:
         """Return the data of the doc, or raise ValueError if the given tokens have
@@ -220,3 +220,11 @@ def install_extensions() -> None:
         for name, access in names.items():
             if not owner.has_extension(name):
                 owner.set_extension(name, **access)
+
+
+def _require(stored: ArrayT | None, problem: str) -> ArrayT:
+    """Return an array of a doc, or raise ValueError with the problem if there is
+    none."""
+    if stored is None:
+        raise ValueError(problem)
+    return stored

@@ -8,7 +8,7 @@ import sys
 import pytest
 import torch
 from helpers.command import call, text
-from helpers.pretraining import train, write_config, write_text
+from helpers.pretraining import train, write_text
 
 from spacy_elmo import load_bilm
 from spacy_elmo.bilm.state import State
@@ -345,8 +345,3 @@ def test_sum_over_window_and_clipping(config_path, tmp_path):
         rate = trainer.settings.optimizer.learn_rate
         assert math.hypot(*moved) == pytest.approx(1e-3 * rate, rel=1e-2)
     assert norms[1] == pytest.approx(trainer.settings.window * norms[0], rel=1e-5)
-
-
-@pytest.fixture
-def config_path(tmp_path):
-    return write_config(tmp_path / "config.cfg", write_text(tmp_path / "text.txt"))

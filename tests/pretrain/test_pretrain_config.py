@@ -4,7 +4,6 @@ import math
 from pathlib import Path
 
 import pytest
-from helpers.pretraining import write_config, write_text
 
 from spacy_elmo.pretrain.pretrain_config import PretrainConfig, Section, load_config
 
@@ -136,11 +135,6 @@ def test_values_of_sections_that_the_file_leaves_out(config_path):
     config = load_config(config_path, {"training.schedule.decay": "linear"})
     assert config.training.schedule.decay == "linear"
     assert config.training.max_steps == 12
-
-
-@pytest.fixture
-def config_path(tmp_path):
-    return write_config(tmp_path / "config.cfg", write_text(tmp_path / "text.txt"))
 
 
 # Without a config

@@ -12,7 +12,6 @@ from helpers.pretraining import (
     command,
     run,
     run_training,
-    write_config,
     write_text,
 )
 from safetensors import SafetensorError
@@ -25,12 +24,6 @@ from spacy_elmo.pretrain.progress import load_log
 from spacy_elmo.pretrain.ranks import Ranks
 
 FILES = ("weights.safetensors", "softmax.safetensors")
-
-
-@pytest.fixture
-def config_path(tmp_path):
-    text = write_text(tmp_path / "text.txt")
-    return write_config(tmp_path / "config.cfg", text)
 
 
 def weights(folder):

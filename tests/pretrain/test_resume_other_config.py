@@ -7,20 +7,12 @@ import pytest
 from helpers.pretraining import (
     CONFIG,
     run_training,
-    write_config,
-    write_text,
 )
 
 from spacy_elmo.pretrain.pretrain_config import load_config
 from spacy_elmo.pretrain.trainer import Trainer
 
 FILES = ("weights.safetensors", "softmax.safetensors")
-
-
-@pytest.fixture
-def config_path(tmp_path):
-    text = write_text(tmp_path / "text.txt")
-    return write_config(tmp_path / "config.cfg", text)
 
 
 def forget_run(output):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import spacy
-from helpers.pretraining import run_training, write_config, write_text
+from helpers.pretraining import run_training
 
 from spacy_elmo.bilm import load_bilm
 from spacy_elmo.files import one_writer
@@ -15,12 +15,6 @@ from spacy_elmo.pretrain.checkpoints import Checkpoints
 from spacy_elmo.pretrain.progress import load_log
 from spacy_elmo.pretrain.run_folder import RunFolder
 from spacy_elmo.pretrain.trainer import Trainer
-
-
-@pytest.fixture
-def config_path(tmp_path):
-    text = write_text(tmp_path / "text.txt")
-    return write_config(tmp_path / "config.cfg", text)
 
 
 def read_files(run):

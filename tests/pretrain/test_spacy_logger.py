@@ -6,7 +6,6 @@ from types import ModuleType
 import pytest
 import spacy
 from helpers.command import call, text
-from helpers.pretraining import write_config, write_text
 
 from spacy_elmo.pretrain.pretrain_config import load_config
 from spacy_elmo.pretrain.pretraining import pretrain
@@ -26,11 +25,6 @@ def make_logger(name: str):
         return SEEN.append, finalize
 
     return setup
-
-
-@pytest.fixture
-def config_path(tmp_path):
-    return write_config(tmp_path / "config.cfg", write_text(tmp_path / "text.txt"))
 
 
 def train(config_path, output, **logger):

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from helpers.pretraining import command, write_config, write_text
+from helpers.pretraining import command
 
 from spacy_elmo.pretrain.corpus import Corpus, build_corpus
 from spacy_elmo.pretrain.pretrain_config import load_config
@@ -17,12 +17,6 @@ from spacy_elmo.pretrain.ranks import Ranks
 from spacy_elmo.text.tokenizers import Tokenization
 
 FILES = ("weights.safetensors", "softmax.safetensors")
-
-
-@pytest.fixture
-def config_path(tmp_path):
-    text = write_text(tmp_path / "text.txt")
-    return write_config(tmp_path / "config.cfg", text)
 
 
 @pytest.mark.slow
