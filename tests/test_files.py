@@ -202,20 +202,22 @@ def test_a_killed_writer_leaves_no_lock(tmp_path):
 
 
 def test_a_forked_process_does_not_keep_the_lock(tmp_path):
+    """Kill a process that holds the lock, while one that it has forked goes on."""
     path = tmp_path / "output"
-    read, write = os.pipe()
+    code = HOLD.replace("    print(", "    import os\n    os.fork()\n    print(")
+    holder = subprocess.Popen(
+        [sys.executable, "-c", code, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert [holder.stdout.readline() for _ in range(2)] == ["held\n"] * 2
+    holder.kill()
+    holder.wait()
     with one_writer(path):
-        child = os.fork()
-        if not child:
-            os.close(write)
-            os.read(read, 1)  # until the parent ends it
-            os._exit(0)
-    try:
-        with one_writer(path):
-            pass
-    finally:
-        os.close(write)
-        os.waitpid(child, 0)
+        pass
+    holder.stdin.close()  # which ends the forked one
+    assert holder.stdout.read() == ""
 
 
 def test_a_file_system_without_locks_is_said_once(tmp_path, monkeypatch):
