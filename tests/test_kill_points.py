@@ -49,6 +49,7 @@ def timed(work):
 
 @pytest.mark.parametrize("n_trials", TRIALS)
 @pytest.mark.parametrize("ending", ["hdf5", "parquet"])
+@pytest.mark.slow
 def test_embed_is_killed(tmp_path, embed, ending, n_trials):
     whole, path = tmp_path / f"whole.{ending}", tmp_path / f"out.{ending}"
     longest = timed(lambda: embed(whole))
@@ -80,6 +81,7 @@ def test_a_corpus_is_killed(tmp_path, n_trials):
 
 
 @pytest.mark.parametrize("n_trials", [1, pytest.param(30, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_a_run_that_replaces_another_is_killed(tmp_path, n_trials):
     config = write_config(tmp_path / "config.cfg", write_text(tmp_path / "text.txt"))
     run = tmp_path / "run"
@@ -100,6 +102,7 @@ def test_a_run_that_replaces_another_is_killed(tmp_path, n_trials):
 
 
 @pytest.mark.parametrize("n_trials", TRIALS)
+@pytest.mark.slow
 def test_two_write_the_same(tmp_path, embed, n_trials):
     text = write_text(tmp_path / "a.txt")
     embed(tmp_path / "whole.hdf5")
@@ -114,6 +117,7 @@ def test_two_write_the_same(tmp_path, embed, n_trials):
 
 
 @pytest.mark.parametrize("n_bytes", [0, 1000, 3000, 20_000])
+@pytest.mark.slow
 def test_a_full_disk_during_a_run(tmp_path, n_bytes):
     config = write_config(tmp_path / "config.cfg", write_text(tmp_path / "text.txt"))
     run_training(config, tmp_path / "whole", training__max_steps=3)

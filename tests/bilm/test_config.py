@@ -79,6 +79,7 @@ def test_json_that_is_not_an_object_is_refused():
 @pytest.mark.parametrize(
     "size, millions", [("original", 93.6), ("medium", 28.0), ("small", 13.6)]
 )
+@pytest.mark.slow
 def test_published_sizes_have_the_published_numbers_of_weights(size, millions):
     path = Path(__file__).parents[2] / "configs" / f"bilm_{size}.json"
     config = BiLMConfig.from_dict(json.loads(path.read_text(encoding="utf-8")))

@@ -134,6 +134,7 @@ PAIRS += [("words", "sampled"), ("words", "adaptive")]
 
 
 @pytest.mark.parametrize("kind, head", PAIRS)
+@pytest.mark.slow
 def test_training_never_waits(gpu, kind, head):
     bilm = make(kind, head).to(gpu.device)
     zeros = State.zeros(bilm.config.lstm, len(SENTENCES), bilm.weight)
@@ -180,6 +181,7 @@ def assert_vectors(bilm, sentences, state, device, **options):
 
 
 @pytest.mark.parametrize("kind", ENCODERS)
+@pytest.mark.slow
 def test_vectors_never_wait(gpu, kind):
     bilm = make(kind).to(gpu.device)
     state = State.zeros(bilm.config.lstm, 1, bilm.weight)  # fewer rows than sentences
@@ -234,6 +236,7 @@ def test_word_cache_never_waits(gpu, monkeypatch, cache_words, recent, earlier):
 
 
 @pytest.mark.parametrize("kind", ENCODERS)
+@pytest.mark.slow
 def test_embed_copies_its_results_to_the_host_and_nothing_else(gpu, kind):
     bilm = make(kind).to(gpu.device)
     n_layers = bilm.config.lstm.n_layers

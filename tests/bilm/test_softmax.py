@@ -58,6 +58,7 @@ def test_chunks_do_not_change_gradients(monkeypatch, hidden, targets):
     torch.testing.assert_close(found, expected)
 
 
+@pytest.mark.slow
 def test_800k_words_never_have_all_logits_at_once(monkeypatch):
     sizes = []
     original = softmax.log_sum_exp
@@ -109,6 +110,7 @@ def test_sampled_loss_corrects_for_the_chance_of_being_drawn(monkeypatch, hidden
     assert head.loss(hidden[:1], target).item() == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_draws_are_distinct_and_have_the_expected_counts():
     torch.manual_seed(0)
     head = make("sampled", n_samples=10)

@@ -113,6 +113,7 @@ def test_help(args):
     assert done.exit_code == 0 and "Usage" in done.output
 
 
+@pytest.mark.slow
 def test_info_prints_the_mix_of_each_component(tmp_path):
     nlp = spacy.blank("en")
     nlp.add_pipe("elmo", config={"bilm": str(save_tiny(tmp_path / "bilm"))})

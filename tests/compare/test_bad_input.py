@@ -66,6 +66,7 @@ def test_bad_configs(data, tmp_path):
     assert "other.cfg" in error_of(*args)
 
 
+@pytest.mark.slow
 def test_bad_data(data, tmp_path):
     path = tmp_path / "train.spacy"
     args = make_command(data, tmp_path, **{"paths.train": str(path)})

@@ -31,6 +31,7 @@ def test_layers_are_computed_once(data, in_process, tmp_path, monkeypatch):
     assert len(list(tmp_path.glob("models/*"))) == 2
 
 
+@pytest.mark.slow
 def test_layers_are_the_same_for_any_number_of_processes(data, tmp_path, monkeypatch):
     monkeypatch.setattr(jobs, "BATCH_SIZE", 2)
     encoded = count_encoded_docs(monkeypatch)

@@ -15,6 +15,7 @@ from spacy_elmo.compare import training_run
 from spacy_elmo.compare.source_fingerprints import fingerprint_sources
 
 
+@pytest.mark.slow
 def test_comparison_continues_after_a_failed_run(data, fake_training, tmp_path):
     fake_training.failing.add("last-1-3")
     with pytest.raises(ValueError, match="no luck"):
@@ -120,6 +121,7 @@ def install(tmp_path, monkeypatch):
     return install
 
 
+@pytest.mark.slow
 def test_another_version_of_installed_vectors_is_noticed(
     data, fake_training, tmp_path, install
 ):
@@ -160,6 +162,7 @@ def test_only_settings_that_name_sources_are_fingerprinted(tmp_path, monkeypatch
     ("package", "repeated"),
     [("spacy", 12), ("thinc", 12), ("torch", 8), ("spacy-elmo", 8)],
 )
+@pytest.mark.slow
 def test_trainings_are_repeated_after_an_upgrade(
     package, repeated, data, fake_training, tmp_path, install, monkeypatch
 ):

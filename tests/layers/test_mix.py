@@ -258,6 +258,7 @@ PLAIN = elmo_alone(layer_norm=False, init_gamma=-2.0)
         ({"tagger1": with_elmo("output"), "tagger2": NORMED}, [1]),
     ],
 )
+@pytest.mark.slow
 def test_gradients_of_the_bilm_match_finite_differences(bilm, tasks, chosen):
     """Compare with the slope of a loss: the sum of the outputs of all tasks, multiplied
     by random numbers R. The last task gets only the chosen docs."""

@@ -136,6 +136,7 @@ def test_transfers_are_counted_for_the_function_that_asks_for_them(device):
 
 @pytest.mark.filterwarnings("ignore:Accessing the data pointer of Fake")
 @pytest.mark.parametrize("stateful", [False, True])
+@pytest.mark.slow
 def test_encoding_docs_never_waits(bilm, stateful, monkeypatch):
     settings = EncodingSettings(stateful=stateful, window=2, overlap=1)
     model = ElmoModel(bilm, settings, frozen=False)

@@ -203,6 +203,7 @@ def make_texts():
 
 
 @pytest.mark.parametrize("stateful", [False, True])
+@pytest.mark.slow
 def test_results_do_not_depend_on_batches(make_nlp, stateful):
     texts = make_texts()[:30]
     nlp = make_nlp(stateful=stateful, window=20, overlap=5)

@@ -246,6 +246,7 @@ def same(model, X, is_train):
     return X, lambda gradients: gradients
 
 
+@pytest.mark.slow
 def test_where_nobody_needs_it_doc_tensor_is_set(bilm):
     plain = {"bilm": bilm}
     for before, after in (
@@ -289,6 +290,7 @@ def test_the_setting_decides(bilm, expected):
         nlp(TEXTS[0])  # it warns once
 
 
+@pytest.mark.slow
 def test_two_elmos_in_one_pipeline(bilm, expected, tmp_path):
     other = str(save_bilm(tmp_path / "other", seed=3))
     nlp = make_trained()

@@ -289,6 +289,7 @@ STORED = [
 
 @pytest.mark.parametrize("after", [[], ["sentencizer"]])
 @pytest.mark.parametrize("storage", STORED)
+@pytest.mark.slow
 def test_predictions_do_not_depend_on_what_docs_store(make_tagging, after, storage):
     expected = tags(make_tagging(*after).pipe(texts(25)))
     assert len({tag for row in expected for tag in row}) > 3
@@ -299,6 +300,7 @@ def test_predictions_do_not_depend_on_what_docs_store(make_tagging, after, stora
 
 
 @pytest.mark.parametrize("storage", [{}, *STORED])
+@pytest.mark.slow
 def test_listeners_get_layers_of_the_segments_that_elmo_saw(make_tagging, storage):
     expected = [doc._.elmo.layers for doc in make_tagging().pipe(texts(30))]
     nlp = make_tagging("sentencizer", **storage)
@@ -313,6 +315,7 @@ def test_listeners_get_layers_of_the_segments_that_elmo_saw(make_tagging, storag
 
 
 @pytest.mark.parametrize("storage", [{}, {"store_layers": "none"}])
+@pytest.mark.slow
 def test_listeners_do_not_use_outdated_layers(
     make_nlp, make_tagging, other_folder, storage
 ):

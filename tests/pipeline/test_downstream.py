@@ -109,6 +109,7 @@ def test_tasks_share_one_elmo_and_learn_separate_mixes(bilm):
     assert len({gamma for _, gamma in mixes}) == 4
 
 
+@pytest.mark.slow
 def test_a_shared_tok2vec_can_listen_to_elmo(bilm):
     """Train elmo -> tok2vec -> tagger and senter. Gradients arrive at `elmo` only after
     the update of tok2vec."""
@@ -159,6 +160,7 @@ def test_a_width_that_does_not_depend_on_the_bilm_is_known_at_once():
 
 
 @pytest.mark.parametrize("frozen", [True, False])
+@pytest.mark.slow
 def test_training_on_docs_without_words(bilm, frozen):
     tasks = {"tagger": with_elmo("both"), "ner": elmo_alone()}
     nlp, examples = make_nlp(bilm, tasks, frozen=frozen)
@@ -223,6 +225,7 @@ def test_components_that_spacy_freezes_get_no_gradients(bilm):
 
 
 @pytest.mark.parametrize("own", [True, False])
+@pytest.mark.slow
 def test_initializing_again_starts_from_the_same_weights(bilm, own):
     nlp, examples = make_nlp(
         bilm if own else None, {"tagger": with_elmo()}, frozen=False

@@ -329,6 +329,7 @@ def test_training_survives_a_damaged_folder(bilm, expected, tmp_path, damage):
     assert run(bilm, cache_folder=str(tmp_path))[1] == expected
 
 
+@pytest.mark.slow
 def test_other_segments_get_other_entries(bilm, encoded, tmp_path):
     """Check that pipelines with different segments of the same words can share a
     folder."""

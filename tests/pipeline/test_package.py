@@ -120,6 +120,7 @@ def tok2vec_output(nlp, docs):
         ),
     ],
 )
+@pytest.mark.slow
 def test_replace_listeners_changes_no_vector(kind, tmp_path):
     bilm = str(save_bilm(tmp_path / "bilm"))
     components = {"elmo": elmo(bilm=bilm), "tagger": tagger(TOK2VECS[kind])}

@@ -110,6 +110,7 @@ def test_the_same_weights_from_elsewhere_give_no_warning(bilm, no_warnings, tmp_
 
 
 @pytest.mark.parametrize("averages", [False, True])
+@pytest.mark.slow
 def test_a_fine_tuned_bilm_gives_no_warning(bilm, no_warnings, tmp_path, averages):
     nlp, examples = make_nlp(bilm, TASKS, frozen=False)
     optimizer = Adam(0.01, use_averages=averages)
@@ -250,6 +251,7 @@ def try_damages(bilm, folder, n_trials, seed):
     return n_refused
 
 
+@pytest.mark.slow
 def test_damaged_weights_are_refused(bilm, tmp_path):
     assert try_damages(bilm, tmp_path / "elmo", 60, seed=0) > 40
 
@@ -273,6 +275,7 @@ def test_a_flipped_bit_of_a_weight_is_found(bilm, tmp_path):
     assert "checksum" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_pipelines_of_the_first_release_can_be_loaded(bilm):
     nlp = make_elmo(bilm)
     expected = nlp(TEXT).tensor

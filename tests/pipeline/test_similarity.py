@@ -58,6 +58,7 @@ def test_huge_and_tiny_vectors_have_a_cosine(docs):
 
 
 @pytest.mark.parametrize("swap", [False, True])
+@pytest.mark.slow
 def test_what_cannot_be_compared_gets_a_sentence(docs, swap):
     blank = spacy.blank("en")
     other = blank.add_pipe("elmo")(blank.make_doc("Some words"))

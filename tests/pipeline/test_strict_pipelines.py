@@ -144,6 +144,7 @@ def update(nlp, optimizer, n_steps=1, name="Ann", drop=0.1):
         ),
     ],
 )
+@pytest.mark.slow
 def test_all_components_train_and_predict(device, bilm, kind, frozen):
     configs = [elmo(bilm=bilm, frozen=frozen), *downstream(TOK2VECS[kind])]
     nlp = make_nlp(configs)
@@ -162,6 +163,7 @@ def test_all_components_train_and_predict(device, bilm, kind, frozen):
         assert device.has(doc.tensor) and annotations(doc) == annotations(other)
 
 
+@pytest.mark.slow
 def test_training_has_the_same_results_as_on_a_cpu(device, bilm):
     configs = [elmo(bilm=bilm, frozen=False), tagger(tok2vec_with_elmo("both"))]
     nlp = make_nlp(configs)

@@ -58,6 +58,7 @@ def peak_memory(token, attribute):
 
 
 @pytest.mark.parametrize("attribute", ATTRIBUTES)
+@pytest.mark.slow
 def test_access_to_a_token_does_not_depend_on_the_length_of_its_doc(nlp, attribute):
     short, long = make_doc(nlp, 20), make_doc(nlp, 4000)
     limit = 2 * peak_memory(short[10], attribute)

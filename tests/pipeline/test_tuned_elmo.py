@@ -37,6 +37,7 @@ def update_like_a_loop(nlp, batches, optimizer):
 
 
 @pytest.mark.parametrize("update", [update_like_spacy_train, update_like_a_loop])
+@pytest.mark.slow
 def test_fine_tuning_encodes_each_batch_once(bilm, encoded, update):
     tasks = {"tagger": with_elmo("both"), "ner": elmo_alone()}
     nlp, examples = make_nlp(bilm, tasks, frozen=False)

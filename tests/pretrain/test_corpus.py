@@ -62,6 +62,7 @@ def test_processes_change_no_byte(tmp_path, monkeypatch):
     assert files(tmp_path / "1") == files(tmp_path / "2")
 
 
+@pytest.mark.slow
 def test_written_again_only_if_something_changed(tmp_path):
     path = write_text(tmp_path / "a.txt")
     folder = tmp_path / "corpus"

@@ -60,6 +60,7 @@ def start(config_path, tmp_path, source=None, **overrides):
 @pytest.mark.parametrize(
     "format", ["native", pytest.param("hdf5", marks=pytest.mark.slow)]
 )
+@pytest.mark.slow
 def test_new_softmax_is_warmed_up_alone(config_path, tmp_path, format, softmax):
     source = without_softmax(pretrained(tmp_path), tmp_path / "source", format)
     old = load_bilm(source).state_dict()
@@ -153,6 +154,7 @@ def test_vocabulary_is_kept(config_path, tmp_path):
 
 
 @pytest.mark.parametrize("softmax", ["full", "sampled"])
+@pytest.mark.slow
 def test_vocabulary_is_extended(config_path, tmp_path, softmax):
     settings = {"vocab__softmax": softmax, "vocab__n_samples": 20}
     source = pretrained(tmp_path, **settings)
@@ -200,6 +202,7 @@ def test_adaptive_softmax_cannot_be_extended(config_path, tmp_path, kinds):
 # A vocabulary that is given, and one that is chosen
 
 
+@pytest.mark.slow
 def test_vocabulary_is_given(config_path, tmp_path):
     words = ["</S>", "zog", "눈", "<UNK>", "ban", "<S>"]
     path = tmp_path / "vocab.txt"
@@ -265,6 +268,7 @@ def test_large_samples_train_a_full_softmax(config_path, tmp_path):
 # Facts about the training
 
 
+@pytest.mark.slow
 def test_words_of_all_rounds_are_added_up(config_path, tmp_path):
     source, total = pretrained(tmp_path), 0
     for number in (1, 2):

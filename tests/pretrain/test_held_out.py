@@ -41,6 +41,7 @@ def test_held_out_by_document(tmp_path):
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.slow
 def test_a_text_without_empty_lines_is_held_out_in_parts(tmp_path, end):
     lines = [f"d{n} is a line." for n in range(N_LINES)]
     path = write(tmp_path / "a.txt", end.join(lines) + end + end)

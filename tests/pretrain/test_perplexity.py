@@ -152,6 +152,7 @@ def test_engine_on_arrays_agrees(bilm, path, monkeypatch, carry):
 
 
 @pytest.mark.parametrize("n_steps", [1, 7, 256])
+@pytest.mark.slow
 def test_one_stream(bilm, path, sentences, monkeypatch, n_steps):
     monkeypatch.setattr(perplexity, "STREAM_WINDOW", n_steps)
     result = measure_text(bilm, [str(path)], Tokenization("xx"), carry=True)

@@ -223,6 +223,7 @@ def test_training_learns(config_path, tmp_path, softmax):
     assert f"{min(means):.1f}" in said and "held out" in said
 
 
+@pytest.mark.slow
 def test_best_model_is_the_one_that_was_measured(config_path, tmp_path):
     dev = write_text(tmp_path / "dev.txt", n_documents=5, seed=1)
     train(config_path, tmp_path / "run", paths__dev_text=str(dev))
@@ -252,6 +253,7 @@ def test_limits(config_path, tmp_path, limits, n_steps):
     assert bilm.config.training["steps"] == n_steps
 
 
+@pytest.mark.slow
 def test_without_text_held_out_the_last_model_is_the_best(config_path, tmp_path):
     _, log = train(config_path, tmp_path / "run", corpus__dev_share=0.0)
     assert not any(entry["type"] == "evaluation" for entry in log)
@@ -275,6 +277,7 @@ def test_patience_alone_needs_text_held_out(config_path, tmp_path):
     assert load_bilm(tmp_path / "run" / "model-last").config.training["steps"] == 3
 
 
+@pytest.mark.slow
 def test_epochs_are_a_limit(config_path, tmp_path):
     trainer, reports = make_trainer(
         config_path,

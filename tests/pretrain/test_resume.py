@@ -99,6 +99,7 @@ def test_killed_at_random_moments(config_path, tmp_path):
     assert steps == list(range(2, 61, 2))
 
 
+@pytest.mark.slow
 def test_killed_while_a_checkpoint_is_written(config_path, tmp_path, monkeypatch):
     run_training(config_path, tmp_path / "whole")
     real = os.replace
@@ -128,6 +129,7 @@ def test_killed_while_a_checkpoint_is_written(config_path, tmp_path, monkeypatch
         ),
     ],
 )
+@pytest.mark.slow
 def test_a_corrupt_checkpoint_is_passed_over(config_path, tmp_path, damage):
     run_training(config_path, tmp_path / "whole")
     run_training(config_path, tmp_path / "parts", training__max_steps=10)
@@ -158,6 +160,7 @@ def test_a_corrupt_checkpoint_is_passed_over(config_path, tmp_path, damage):
     assert_same_bits(tmp_path / "whole", tmp_path / "parts")
 
 
+@pytest.mark.slow
 def test_only_corrupt_checkpoints(config_path, tmp_path):
     run = tmp_path / "run"
     run_training(config_path, run)
@@ -217,6 +220,7 @@ def test_processes_that_find_different_checkpoints(config_path, tmp_path, monkey
         run_training(config_path, tmp_path / "run", resume=True)
 
 
+@pytest.mark.slow
 def test_another_text_held_out_has_a_best_of_its_own(config_path, tmp_path):
     run = tmp_path / "run"
     held_out = [write_text(tmp_path / f"{seed}.txt", seed=seed) for seed in (1, 2)]

@@ -86,6 +86,7 @@ def resumed(monkeypatch):
         pytest.param("training.window", 6, 3, marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.slow
 def test_other_streams_go_on_at_the_same_place(
     config_path, tmp_path, resumed, key, found, other, old
 ):
@@ -111,6 +112,7 @@ def test_other_streams_go_on_at_the_same_place(
     assert trainer.progress.window < trainer.epochs.n_windows
 
 
+@pytest.mark.slow
 def test_a_place_after_the_end_of_an_epoch_is_its_end(config_path, tmp_path, resumed):
     """If the window was smaller before, a checkpoint of an older version can name a
     window that the epoch no longer has."""
@@ -129,6 +131,7 @@ def test_a_place_after_the_end_of_an_epoch_is_its_end(config_path, tmp_path, res
     assert (trainer.progress.epoch, trainer.progress.window) == (2, 0)
 
 
+@pytest.mark.slow
 def test_another_vocabulary_is_refused(config_path, tmp_path):
     run_training(config_path, tmp_path / "run")
     with pytest.raises(ValueError, match="another vocabulary"):

@@ -27,6 +27,7 @@ def read_files(run):
     }
 
 
+@pytest.mark.slow
 def test_an_earlier_run_is_not_replaced_by_chance(config_path, tmp_path):
     run = tmp_path / "run"
     run_training(config_path, run)
@@ -84,6 +85,7 @@ def test_an_overwritten_run_stays_until_the_first_checkpoint(
 
 
 @pytest.mark.parametrize("moment", range(12))
+@pytest.mark.slow
 def test_killed_while_a_run_takes_the_place_of_another(
     config_path, tmp_path, monkeypatch, moment
 ):
@@ -162,6 +164,7 @@ def test_one_run_at_a_time(config_path, tmp_path):
     run_training(config_path, run, training__max_steps=1)
 
 
+@pytest.mark.slow
 def test_what_a_run_goes_on_from_is_not_removed(config_path, tmp_path):
     run_training(config_path, tmp_path / "run")
     for name in ("model-best", "model-last"):
@@ -181,6 +184,7 @@ def test_what_a_run_goes_on_from_is_not_removed(config_path, tmp_path):
         ("training.batch_size", 10**6, "use more text"),
     ],
 )
+@pytest.mark.slow
 def test_bad_input_leaves_the_earlier_run_alone(
     config_path, tmp_path, monkeypatch, key, value, expected
 ):

@@ -34,6 +34,7 @@ def train(config_path, output, **logger):
     return said, load_log(output / "log.jsonl")
 
 
+@pytest.mark.slow
 def test_console_of_spacy(config_path, tmp_path, capsys):
     logger = {"@loggers": "spacy.ConsoleLogger.v1"}
     said, log = train(config_path, tmp_path / "run", **logger)
@@ -47,6 +48,7 @@ def test_console_of_spacy(config_path, tmp_path, capsys):
     assert not any("backward" in line for line in said)
 
 
+@pytest.mark.slow
 def test_a_logger_is_told_as_by_spacy_train(config_path, tmp_path):
     SEEN.clear()
     logger = {"@loggers": "spacy_elmo.test_logger.v1", "name": "x"}
@@ -98,6 +100,7 @@ def losses(monkeypatch):
     return found
 
 
+@pytest.mark.slow
 def test_weights_and_biases(config_path, tmp_path, wandb, losses):
     said, log = train(config_path, tmp_path / "run", **WANDB)
     [begun] = wandb.begun

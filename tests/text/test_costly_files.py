@@ -50,6 +50,7 @@ def test_a_compressed_endless_line_needs_little_memory(tmp_path, name, pattern):
 
 
 @pytest.mark.parametrize("name", ["a.spacy", "a.spacy.gz"])
+@pytest.mark.slow
 def test_docs_that_are_too_large_for_their_file_are_refused(tmp_path, name):
     data = zlib.compress(bytes(2**27), 9)
     path = tmp_path / name

@@ -69,6 +69,7 @@ def test_clean_text_has_no_problems(tmp_path):
 
 
 @pytest.mark.parametrize("space", ["", " "])
+@pytest.mark.slow
 def test_endless_lines_lose_nothing(tmp_path, space):
     text = f"눈{space}은하{space}" * 500_000
     corpus, _ = build(tmp_path / "corpus", write(tmp_path / "a.txt", text), lang="xx")

@@ -40,6 +40,7 @@ def test_vectors_do_not_depend_on_the_batch(tiny, sentences, any_kernel):
     assert_independent_of_words_before(tiny.bilm, sentences, 1e-6)
 
 
+@pytest.mark.slow
 def test_vectors_do_not_depend_on_the_batch_at_published_size(published, sentences):
     assert_independent(published, sentences[:8], 1e-5)
     assert_independent_of_words_before(published, sentences[:6], 1e-5)

@@ -109,6 +109,7 @@ def test_every_encoder_agrees(kind):
 
 
 @pytest.mark.parametrize("kind", ["full", "sampled", "adaptive"])
+@pytest.mark.slow
 def test_probabilities_agree(kind, monkeypatch):
     monkeypatch.setattr(numpy_softmax, "MAX_LOGITS", 3 * len(VOCAB))
     bilm = make_bilm(f"bytes-{kind}")

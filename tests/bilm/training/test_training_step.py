@@ -203,6 +203,7 @@ def test_result_does_not_depend_on_the_thread_count(kind, two_threads):
         torch.testing.assert_close(runs[-1][name], tensor)
 
 
+@pytest.mark.slow
 def test_the_same_step_gives_the_same_bits(two_threads):
     """Check a window in which many tokens add to the gradient of one word's vector."""
     bilm = make_bilm(dtype=torch.float32, projection_dim=512)
