@@ -80,7 +80,7 @@ def test_a_corpus_is_killed(tmp_path, n_trials):
     assert contents(tmp_path / "corpus") == contents(tmp_path / "whole")
 
 
-@pytest.mark.parametrize("n_trials", [1, pytest.param(30, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_trials", [1, 30])
 @pytest.mark.slow
 def test_a_run_that_replaces_another_is_killed(tmp_path, n_trials):
     config = write_config(tmp_path / "config.cfg", write_text(tmp_path / "text.txt"))

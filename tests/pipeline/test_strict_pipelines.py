@@ -133,17 +133,7 @@ def update(nlp, optimizer, n_steps=1, name="Ann", drop=0.1):
 
 
 @pytest.mark.parametrize("frozen", [True, False])
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "both",
-        *(
-            pytest.param(kind, marks=pytest.mark.slow)
-            for kind in TOK2VECS
-            if kind != "both"
-        ),
-    ],
-)
+@pytest.mark.parametrize("kind", TOK2VECS)
 @pytest.mark.slow
 def test_all_components_train_and_predict(device, bilm, kind, frozen):
     configs = [elmo(bilm=bilm, frozen=frozen), *downstream(TOK2VECS[kind])]

@@ -57,9 +57,7 @@ def start(config_path, tmp_path, source=None, **overrides):
 
 
 @pytest.mark.parametrize("softmax", ["full", "sampled", "adaptive"])
-@pytest.mark.parametrize(
-    "format", ["native", pytest.param("hdf5", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("format", ["native", "hdf5"])
 @pytest.mark.slow
 def test_new_softmax_is_warmed_up_alone(config_path, tmp_path, format, softmax):
     source = without_softmax(pretrained(tmp_path), tmp_path / "source", format)

@@ -76,14 +76,14 @@ def resumed(monkeypatch):
     return found
 
 
-@pytest.mark.parametrize("old", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("old", [False, True])
 @pytest.mark.parametrize(
     "key, found, other",
     [
         ("training.batch_size", 4, 8),
-        pytest.param("training.batch_size", 4, 2, marks=pytest.mark.slow),
-        pytest.param("training.window", 6, 12, marks=pytest.mark.slow),
-        pytest.param("training.window", 6, 3, marks=pytest.mark.slow),
+        ("training.batch_size", 4, 2),
+        ("training.window", 6, 12),
+        ("training.window", 6, 3),
     ],
 )
 @pytest.mark.slow
