@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from threadpoolctl import ThreadpoolController
 
 ResultT = TypeVar("ResultT")
+LONGEST_WAIT = 2.0  # seconds that a fork waits for our matrix products
 
 
 @cache
@@ -22,16 +23,24 @@ def find_blas() -> Any:
 
 class _Limit:
     """Counts the calls that limit the libraries to one thread. The limit holds for all
-    threads of the process, so the last call to end restores it."""
+    threads of the process, so the last call to end restores it.
+
+    A process must not fork during a matrix product: OpenBLAS waits for it with its own
+    locks held, and the new process would find them locked. So a fork waits for the
+    calls to end, and new calls wait for the fork."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.changed = threading.Condition()
         self.n_calls = 0
+        self.n_forks = 0
         self.counts: list[int] = []
 
     def begin(self) -> int:
         """Begin to limit, and return the number of threads without the limit."""
-        with self.lock:
+        with self.changed:
+            if not self.n_calls:
+                # A call within another one must not wait, or that would never end.
+                self.changed.wait_for(lambda: not self.n_forks, LONGEST_WAIT)
             if not self.n_calls:
                 libraries = find_blas().lib_controllers
                 self.counts = [library.num_threads for library in libraries]
@@ -40,15 +49,22 @@ class _Limit:
             return max(self.counts, default=1)
 
     def end(self) -> None:
-        with self.lock:
+        with self.changed:
             self.n_calls -= 1
             if not self.n_calls:
                 self._set(self.counts)
+                self.changed.notify_all()
 
-    def restore(self) -> None:
-        """Remove the limit, if there is one."""
-        if self.n_calls:
-            self._set(self.counts)
+    def begin_fork(self) -> None:
+        """Wait until no call runs."""
+        with self.changed:
+            self.n_forks += 1
+            self.changed.wait_for(lambda: not self.n_calls, LONGEST_WAIT)
+
+    def end_fork(self) -> None:
+        with self.changed:
+            self.n_forks -= 1
+            self.changed.notify_all()
 
     def _set(self, counts: list[int]) -> None:
         if max(self.counts, default=1) > 1:
@@ -94,11 +110,14 @@ def side_by_side(
 
 def _after_fork() -> None:
     """Begin anew in a forked process: threads do not survive the fork, and other
-    threads of the parent may have held the locks or a limit."""
+    threads of the parent may have held the locks."""
     global _limit, _pool, _pool_lock
-    _limit.restore()
     _limit, _pool, _pool_lock = _Limit(), None, threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(
+        before=lambda: _limit.begin_fork(),
+        after_in_parent=lambda: _limit.end_fork(),
+        after_in_child=_after_fork,
+    )

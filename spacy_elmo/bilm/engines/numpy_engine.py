@@ -1,8 +1,6 @@
 """Inference on arrays, without torch."""
 
-from contextlib import nullcontext
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +16,7 @@ from .packing import Packing
 # The number of multiplications per step from which on it is faster to run the two
 # directions in two threads.
 PARALLEL_FROM = 2**22
-# The number of multiplications from which on words are encoded with all threads: more
+# The number of multiplications from which on words are encoded in two threads: more
 # than the words of a sentence need at the bundled size.
 ENCODE_PARALLEL_FROM = 2**26
 # The gates of the first layer are computed once for each word if at most this share of
@@ -56,8 +54,14 @@ class NumpyEngine:
     def encode(self, ids: np.ndarray) -> np.ndarray:
         """Map ids to word vectors; see Engine.encode."""
         large = ids.size * self.encoder.n_weights >= ENCODE_PARALLEL_FROM
-        threads: Any = nullcontext() if large else one_blas_thread()
-        with threads, np.errstate(over="ignore"):
+        with one_blas_thread() as n_threads:
+            if not large or n_threads < 2 or len(ids) < 2:
+                return self._encode(ids)
+            halves = [partial(self._encode, half) for half in np.array_split(ids, 2)]
+            return np.concatenate(side_by_side(halves, parallel=True))
+
+    def _encode(self, ids: np.ndarray) -> np.ndarray:
+        with np.errstate(over="ignore"):  # of the calling thread alone
             return self.encoder(ids)
 
     def run(

@@ -1,4 +1,4 @@
-"""Fork processes while another thread embeds with torch: none of them hangs."""
+"""Fork processes while another thread embeds: none of them hangs."""
 
 import subprocess
 import sys
@@ -13,16 +13,18 @@ pytestmark = [
 # In a process of its own, so that no thread of the tests is there when it forks.
 PROGRAM = """
 import itertools, sys, threading
-import numpy as np, torch
+import numpy as np, threadpoolctl, torch
 sys.path.insert(0, sys.argv[1])
 from helpers.forks import fork, wait
 from spacy_elmo import load_bilm
-from spacy_elmo.bilm.engines import cpu
+from spacy_elmo.bilm.engines import cpu, numpy_engine
 
-cpu.PARALLEL_FROM = cpu.ENCODE_PARALLEL_FROM = 0
+for module in (cpu, numpy_engine):
+    module.PARALLEL_FROM = module.ENCODE_PARALLEL_FROM = 0
 torch.set_num_threads(2)
-busy_with = sys.argv[2]
-bilm = load_bilm("en_elmo_sm", engine="torch")
+threadpoolctl.threadpool_limits(2, user_api="blas")
+engine, busy_with = sys.argv[2:]
+bilm = load_bilm("en_elmo_sm", engine=engine)
 sentences = [["A", "fork", "of", "a", "process"], ["Another", "sentence"]]
 expected = bilm.embed(sentences)
 ended = threading.Event()
@@ -54,13 +56,22 @@ print(codes)
 """
 
 
-@pytest.mark.parametrize("busy_with", ["words", "embedder", "threads"])
-def test_no_forked_process_hangs(busy_with):
+@pytest.mark.parametrize(
+    ("engine", "busy_with"),
+    [
+        ("torch", "words"),
+        ("torch", "embedder"),
+        ("torch", "threads"),
+        ("numpy", "words"),
+        ("numpy", "embedder"),
+    ],
+)
+def test_no_forked_process_hangs(engine, busy_with):
     """Fork while the thread computes vectors of words, makes an embedder, or starts its
     own threads."""
     tests = Path(__file__).parents[2]
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", PROGRAM, tests, busy_with],
+        [sys.executable, "-W", "ignore", "-c", PROGRAM, tests, engine, busy_with],
         capture_output=True,
         text=True,
         timeout=300,
