@@ -49,8 +49,12 @@ def train_run(
     work.mkdir(parents=True)
     settings = Config().from_str(config, interpolate=False)
     train(init_nlp(settings, use_gpu=gpu_id), work, use_gpu=gpu_id, stdout=sys.stdout)
-    nlp = spacy.load(work / "model-best")
     interpolated = settings.interpolate()
+    nlp = spacy.load(work / "model-best")
+    for name, component in nlp.components:
+        if isinstance(component, Elmo):  # it does not use the folder by itself
+            folder_of_cache = interpolated["components"][name].get("cache_folder")
+            component.storage.cache_folder = folder_of_cache
     result: dict[str, Any] = {
         "scores": evaluate(nlp, make_dev_corpus(interpolated)),
         "test_scores": None,

