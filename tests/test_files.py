@@ -22,11 +22,11 @@ from spacy_elmo.files import (
 )
 
 HOLD = """
-import sys
+import os, sys
 from pathlib import Path
 from spacy_elmo.files import one_writer
 with one_writer(Path(sys.argv[1])):
-    print("held", flush=True)
+    os.write(1, b"held\\n")  # in one piece, also where two processes write
     sys.stdin.read()
 """
 
@@ -204,7 +204,7 @@ def test_a_killed_writer_leaves_no_lock(tmp_path):
 def test_a_forked_process_does_not_keep_the_lock(tmp_path):
     """Kill a process that holds the lock, while one that it has forked goes on."""
     path = tmp_path / "output"
-    code = HOLD.replace("    print(", "    import os\n    os.fork()\n    print(")
+    code = HOLD.replace("    os.write(", "    os.fork()\n    os.write(")
     holder = subprocess.Popen(
         [sys.executable, "-c", code, str(path)],
         stdin=subprocess.PIPE,
