@@ -25,6 +25,7 @@ def ElmoModel(
     *,
     frozen: bool = True,
     lang: str | None = None,
+    tokens: str | None = None,
     keep_softmax: bool = False,
     precision: str = "float32",
 ) -> ElmoModelT:
@@ -32,12 +33,13 @@ def ElmoModel(
     whitespace. Its weights are loaded when they are first needed.
 
     settings (EncodingSettings): How docs are segmented and encoded.
-    source, frozen, lang, keep_softmax, precision: See BiLMShim.
+    source, frozen, lang, tokens, keep_softmax, precision: See BiLMShim.
     """
     shim = BiLMShim(
         source,
         frozen=frozen,
         lang=lang,
+        tokens=tokens,
         keep_softmax=keep_softmax,
         precision=precision,
     )

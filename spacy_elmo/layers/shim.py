@@ -3,10 +3,12 @@
 import contextlib
 import copy
 import uuid
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 import srsly
+from spacy.util import logger
 from thinc.api import Optimizer, get_current_ops, get_torch_default_device
 from thinc.shims import Shim
 
@@ -18,6 +20,7 @@ from ..bilm.fingerprint import fingerprint, identify
 from ..bilm.formats.bundled import bundled_for
 from ..bilm.formats.native import load_native_parts, native_parts
 from ..bilm.formats.sources import make_model
+from ..text.token_kinds import MORPHEMES, find_kind
 from .arrays import to_array, to_tensor
 
 if TYPE_CHECKING:
@@ -36,6 +39,8 @@ class BiLMShim(Shim):
     frozen (bool): Never update the weights.
     lang (str | None): The language of the texts. None if it is not known before the
         model is initialized.
+    tokens (str | None): The kind of tokens that the texts have: one of the constants of
+        text.token_kinds. None if it is not known.
     keep_softmax (bool): Keep the output layer, which only surprisal needs.
     precision (str): How layers are predicted: "float32", or "int8", which is faster on
         a CPU where LSTMs are large, and approximate. It needs torch.
@@ -47,6 +52,7 @@ class BiLMShim(Shim):
         *,
         frozen: bool = True,
         lang: str | None = None,
+        tokens: str | None = None,
         keep_softmax: bool = False,
         precision: str = "float32",
     ) -> None:
@@ -60,6 +66,7 @@ class BiLMShim(Shim):
         self.source = source
         self.frozen = frozen
         self.lang = lang
+        self.tokens = tokens
         self.keep_softmax = keep_softmax
         self.precision = precision
         self.name = ""
@@ -126,9 +133,24 @@ class BiLMShim(Shim):
             self._load_source()
 
     def _load_source(self) -> None:
-        name = self.source or bundled_for(self.lang or "en")
-        self._set(load_data(name))
+        name = self.source or bundled_for(
+            self.lang or "en", morphemes=self.tokens == MORPHEMES
+        )
+        data = load_data(name)
+        logger.info("elmo: using the biLM '%s'", name)
+        self._check_tokens(name, find_kind(data.config.training))
+        self._set(data)
         self.name = name
+
+    def _check_tokens(self, name: str, kind: str | None) -> None:
+        if None not in (kind, self.tokens) and kind != self.tokens:
+            warnings.warn(
+                f"elmo: the biLM '{name}' was trained on {kind}, but the tokens of "
+                f"this pipeline are {self.tokens}, so that it knows few of them; "
+                "choose another biLM with the setting 'bilm', or another tokenizer",
+                UserWarning,
+                stacklevel=2,
+            )
 
     def _set(self, data: BiLMData) -> None:
         if not self.frozen:
@@ -200,6 +222,7 @@ class BiLMShim(Shim):
             self.source,
             frozen=self.frozen,
             lang=self.lang,
+            tokens=self.tokens,
             keep_softmax=self.keep_softmax,
             precision=self.precision,
         )

@@ -6,6 +6,7 @@ from spacy.language import Language
 from thinc.api import Model
 
 from ..layers.settings import EncodingSettings
+from ..text.token_kinds import find_tokenizer_kind
 from .component import Elmo
 from .storage_settings import StorageSettings
 
@@ -60,9 +61,9 @@ def make_elmo(
     model (Callable[..., Model[list[Doc], Layers]]): The function that builds the model:
         what the architecture spacy-elmo.ElmoModel.v1 returns.
     bilm (str | None): A folder, a file or the name of a bundled biLM, as for load_bilm.
-        None for the bundled biLM of the pipeline's language. The biLM is loaded when
-        its weights are first needed. A saved pipeline contains its weights and never
-        loads this biLM.
+        None for the bundled biLM of the pipeline's language and kind of tokens. The
+        biLM is loaded when its weights are first needed. A saved pipeline contains its
+        weights and never loads this biLM.
     mix (list[float] | None): The share of each layer in doc.tensor, from the token
         vectors to the top layer, (n_layers + 1,); None for the mean of all layers.
     surprisal (bool): Also set doc._.elmo_surprisal. This needs the softmax of the biLM,
@@ -84,6 +85,7 @@ def make_elmo(
         EncodingSettings(segments, window, overlap, stateful, max_batch_tokens),
         frozen=frozen,
         lang=nlp.lang,
+        tokens=find_tokenizer_kind(nlp.tokenizer),
         keep_softmax=surprisal,
         precision=precision,
     )

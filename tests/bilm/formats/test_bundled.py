@@ -1,5 +1,6 @@
 """The biLMs that are bundled with the package, and which of them a pipeline uses."""
 
+import logging
 import os
 import warnings
 from pathlib import Path
@@ -96,6 +97,36 @@ def test_other_languages_get_the_english_model_with_a_warning():
     with pytest.warns(UserWarning, match="none for 'de'.*'bilm'"):
         found = vectors("de", "Schnee")
     np.testing.assert_array_equal(found, vectors("en", "Schnee"))
+
+
+MISMATCH = "'ko_elmo_sm' was trained on words between spaces.*are morphemes"
+
+
+def test_a_bilm_of_other_tokens_warns(silent):
+    pytest.importorskip("mecab")
+    nlp = load_language("ko", "spacy-elmo.MecabTokenizer.v1")
+    nlp.add_pipe("elmo", config={"bilm": "ko_elmo_sm"})
+    with pytest.warns(UserWarning, match=MISMATCH):
+        nlp(TEXTS["ko"])
+    nlp(TEXTS["ko"])  # says it once
+
+
+def test_a_replaced_tokenizer_counts(silent):
+    pytest.importorskip("mecab")
+    nlp = blank("ko")
+    nlp.tokenizer = load_language("ko", "spacy-elmo.MecabTokenizer.v1").tokenizer
+    nlp.add_pipe("elmo", config={"bilm": "ko_elmo_sm"})
+    with pytest.warns(UserWarning, match=MISMATCH):
+        nlp(TEXTS["ko"])
+
+
+def test_the_log_says_which_bilm_is_used(caplog):
+    logger = logging.getLogger("spacy")
+    logger.addHandler(caplog.handler)
+    with caplog.at_level(logging.INFO, "spacy"):
+        vectors("ko", TEXTS["ko"])
+    logger.removeHandler(caplog.handler)
+    assert "using the biLM 'ko_elmo_sm'" in caplog.text
 
 
 def test_a_task_with_its_own_bilm_gets_the_model_of_its_language():
