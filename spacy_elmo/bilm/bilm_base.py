@@ -200,16 +200,21 @@ class BiLMBase:
 
         return predict_word(self, sentence, position, n)
 
-    def surprisal(self, sentences: Sequence[Sequence[str]]) -> list[np.ndarray]:
+    def surprisal(
+        self, sentences: Sequence[Sequence[str]], *, boundaries: bool = False
+    ) -> list[np.ndarray]:
         """Compute the surprisal of each word in bits: -log2 of its probability. Words
         that the softmax does not know count as <UNK>.
 
-        RETURNS (list[np.ndarray]): float32, (n_tokens, 2) for each sentence. Column 0
-            is the surprisal given the words before, column 1 given the words after.
+        boundaries (bool): Also return a row for the beginning of each sentence, whose
+            column 0 is NaN, and one for its end, whose column 1 is NaN.
+        RETURNS (list[np.ndarray]): float32, (n_tokens, 2) for each sentence, or
+            (n_tokens + 2, 2) with boundaries. Column 0 is the surprisal given the words
+            before, column 1 given the words after.
         """
         from .language_model import surprisal
 
-        return surprisal(self, check_sentences(sentences))
+        return surprisal(self, check_sentences(sentences), boundaries)
 
     # State and caches
 

@@ -50,10 +50,13 @@ def predict_word(
     return [(vocab[number], float(shares[number])) for number in best]
 
 
-def surprisal(bilm: BiLMBase, sentences: Sequence[Sequence[str]]) -> list[np.ndarray]:
+def surprisal(
+    bilm: BiLMBase, sentences: Sequence[Sequence[str]], boundaries: bool = False
+) -> list[np.ndarray]:
     """Compute the surprisal of each word; see BiLMBase.surprisal."""
     head, vocab = get_head(bilm)
     numbers = {word: number for number, word in enumerate(vocab)}
+    begin, end = numbers[BEGIN], numbers[END]
     # A word of the text that is spelled like a boundary counts as an unknown word.
     numbers[BEGIN] = numbers[END] = numbers[UNKNOWN]
     width = bilm.config.lstm.projection_dim
@@ -62,10 +65,10 @@ def surprisal(bilm: BiLMBase, sentences: Sequence[Sequence[str]]) -> list[np.nda
     def finish(row: int, layers: Any) -> np.ndarray:
         words, top = sentences[row], layers[:, -1]
         own = [numbers.get(word, numbers[UNKNOWN]) for word in words]
-        bits = np.zeros((len(words), 2), dtype=np.float32)
-        pending.add(top[:-2, :width], own, bits[:, 0])
-        pending.add(top[2:, width:], own, bits[:, 1])
-        return bits
+        bits = np.full((len(words) + 2, 2), np.nan, dtype=np.float32)
+        pending.add(top[:-1, :width], [*own, end], bits[1:, 0])
+        pending.add(top[1:, width:], [begin, *own], bits[:-1, 1])
+        return bits if boundaries else bits[1:-1]
 
     found = bilm.run_with_boundaries(sentences, finish)
     pending.compute()

@@ -241,8 +241,10 @@ class BiLM(BiLMBase, nn.Module):
         return super().predict(sentence, position, n)
 
     @torch.no_grad()
-    def surprisal(self, sentences: Sequence[Sequence[str]]) -> list[np.ndarray]:
-        return super().surprisal(sentences)
+    def surprisal(
+        self, sentences: Sequence[Sequence[str]], *, boundaries: bool = False
+    ) -> list[np.ndarray]:
+        return super().surprisal(sentences, boundaries=boundaries)
 
     def weights_changed(self) -> None:
         """Drop everything derived from the weights. Needed only after a change that

@@ -13,6 +13,7 @@ from .common_options import (
     OUTPUT_JSON,
     TOKENIZED,
     TOKENIZER,
+    check_output_file,
     exit_on_error,
     get_tokenization,
     load_on_device,
@@ -30,6 +31,12 @@ def evaluate_cli(
         help="The texts: files, folders or patterns such as 'texts/*.txt'",
     ),
     output: Path | None = OUTPUT_JSON,
+    surprisal: Path | None = Option(
+        None,
+        "--surprisal",
+        callback=check_output_file,
+        help="Also write a table with the surprisal of each word to this file (.tsv)",
+    ),
     stream: bool = Option(
         False,
         "--stream",
@@ -54,10 +61,21 @@ def evaluate_cli(
     from ..results import Perplexity, write_result
 
     with exit_on_error():
+        if surprisal is not None and stream:
+            raise ValueError(
+                "found --surprisal and --stream; expected one of them, because "
+                "surprisal is computed for each sentence alone"
+            )
         bilm = load_on_device(source, gpu_id)
         tokenization = get_tokenization(bilm, lang, tokenizer, tokenized, encoding)
         result = measure_text(
-            bilm, texts, tokenization, carry=stream, n_process=n_process, say=msg.warn
+            bilm,
+            texts,
+            tokenization,
+            carry=stream,
+            n_process=n_process,
+            surprisal=surprisal,
+            say=msg.warn,
         )
         data = result.as_dict()
         if output is not None:

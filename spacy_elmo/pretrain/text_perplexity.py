@@ -9,6 +9,7 @@ from ..text.problems import say_problems
 from ..text.tokenizers import Tokenization
 from .corpus import build_corpus
 from .perplexity import Perplexity, evaluate
+from .surprisal_table import write_surprisal
 from .vocab import softmax_numbers
 from .windows import WindowEncoder
 
@@ -20,6 +21,7 @@ def measure_text(
     *,
     carry: bool = False,
     n_process: int = 1,
+    surprisal: Path | None = None,
     say: Callable[[str], None] = lambda line: None,
 ) -> Perplexity:
     """Measure the perplexity on a text.
@@ -30,6 +32,7 @@ def measure_text(
     carry (bool): Carry the LSTM states from sentence to sentence. By default, each
         sentence starts from zero states.
     n_process (int): Processes that tokenize.
+    surprisal (Path | None): A file for a table with the surprisal of each word.
     say (Callable[[str], None]): Called with a sentence if the text has problems.
     """
     if bilm.softmax is None or bilm.vocab is None:
@@ -50,4 +53,7 @@ def measure_text(
         window_encoder = WindowEncoder(
             bilm, corpus.words, outputs, boundaries, forget=False
         )
-        return evaluate(bilm, corpus.train, window_encoder, unknown, carry=carry)
+        result = evaluate(bilm, corpus.train, window_encoder, unknown, carry=carry)
+        if surprisal is not None:
+            write_surprisal(bilm, corpus, surprisal)
+        return result

@@ -1,5 +1,6 @@
 """Compare perplexities with a slow and simple computation."""
 
+import csv
 import json
 import math
 
@@ -225,6 +226,38 @@ def test_command_reads_tokenized_text(sentences, tmp_path):
     found = json.loads(out.read_text())
     assert found["forward"] == pytest.approx(forward, rel=1e-5)
     assert found["n_tokens"] == 6
+
+
+def test_mean_surprisal_is_the_logarithm_of_perplexity(bilm, path, sentences, tmp_path):
+    bilm.save(tmp_path / "bilm")
+    out, table = tmp_path / "found.json", tmp_path / "new" / "words.tsv"
+    args = [tmp_path / "bilm", path, "--output", out, "--surprisal", table]
+    done = call("evaluate", *args)
+    assert done.exit_code == 0, done.output
+    with table.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    for direction, perplexity in json.loads(out.read_text()).items():
+        if direction in ("forward", "backward"):
+            bits = [float(row[direction]) for row in rows if row[direction]]
+            assert sum(bits) / len(bits) == pytest.approx(
+                math.log2(perplexity), abs=1e-4
+            )
+            assert len(bits) == sum(len(words) + 1 for words in sentences)
+    expected = [
+        (str(n), str(m), word)
+        for n, words in enumerate(sentences, 1)
+        for m, word in enumerate(["<S>", *words, "</S>"])
+    ]
+    assert [(row["sentence"], row["position"], row["word"]) for row in rows] == expected
+
+
+def test_surprisal_needs_single_sentences(sentences, path, tmp_path):
+    make_bilm("full", sentences).save(tmp_path / "bilm")
+    table = tmp_path / "words.tsv"
+    done = call("evaluate", tmp_path / "bilm", path, "--stream", "--surprisal", table)
+    assert done.exit_code == 1
+    assert "found --surprisal and --stream" in text(done)
+    assert not table.exists()
 
 
 def test_problems_of_the_text_are_said(sentences, tmp_path):
