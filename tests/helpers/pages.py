@@ -16,6 +16,9 @@ else:
 
 ROOT = Path(__file__).parents[2]
 README, DOCS = ROOT / "README.md", ROOT / "docs"
+# The README also stands on PyPI, so its links name this address.
+ONLINE = "https://github.com/spacy-elmo/spacy-elmo/blob/main/"
+IMAGES = "https://raw.githubusercontent.com/spacy-elmo/spacy-elmo/main/"
 # Pages for people who work on the code are in English only.
 ENGLISH_ONLY = {"architecture.md"}
 ENGLISH = [
@@ -72,6 +75,20 @@ def is_installation(block):
 def read_prose(path):
     """Return a page without its code blocks."""
     return FENCED.sub("", path.read_text("utf8"))
+
+
+def read_links(path):
+    """Return the links of a page to files of the repository, as paths from its top."""
+    prose = re.sub(r"`[^`\n]*`", "", read_prose(path))
+    found = []
+    for link in re.findall(r"\[[^\]]*\]\(([^)]+)\)", prose):
+        for online in (ONLINE, IMAGES):
+            if link.startswith(online):
+                found.append(link.removeprefix(online))
+        if not link.startswith(("http://", "https://")):
+            target = (path.parent / link.partition("#")[0]).resolve()
+            found.append(target.relative_to(ROOT).as_posix())
+    return found
 
 
 def read_sections(path):

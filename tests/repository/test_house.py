@@ -11,7 +11,7 @@ from functools import cache
 import pytest
 from helpers.pages import ROOT
 
-FOLDERS = ["spacy_elmo", "tests", "benchmarks", "examples"]
+FOLDERS = ["spacy_elmo", "tests", "benchmarks", "examples", "docs"]
 FILES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
 PACKAGE = [path for path in FILES if path.is_relative_to(ROOT / "spacy_elmo")]
 MAX_FILE, MAX_FUNCTION = 400, 60

@@ -128,7 +128,7 @@ def test_both_licences_are_named_with_their_files():
 def test_readme_names_both_licences(name):
     *_, last = (ROOT / name).read_text("utf8").strip().split("\n\n")
     assert "MIT" in last and CC_BY_SA in last
-    assert "(LICENSE)" in last and "(spacy_elmo/bundled/LICENSE-WEIGHTS)" in last
+    assert "/LICENSE)" in last and "/spacy_elmo/bundled/LICENSE-WEIGHTS)" in last
 
 
 # Other files

@@ -9,6 +9,8 @@ from helpers.pages import (
     DOCS,
     ENGLISH,
     ENGLISH_ONLY,
+    IMAGES,
+    ONLINE,
     README,
     ROOT,
     count_numbers,
@@ -17,6 +19,7 @@ from helpers.pages import (
     load_pyproject,
     page_id,
     read_blocks,
+    read_links,
     read_prose,
     read_rows,
     read_sections,
@@ -63,10 +66,20 @@ def test_readme_is_short(page):
 
 @in_both_languages(README)
 def test_readme_links_to_every_page(page):
-    linked = set(re.findall(r"\(docs/([\w.]+)\)", page.read_text("utf8")))
+    linked = {x for x in read_links(page) if re.fullmatch(r"docs/[\w.]+\.md", x)}
     korean = page != README
-    pages = {(find_korean(x) if korean else x).name for x in ENGLISH if x != README}
-    assert linked == pages | ENGLISH_ONLY
+    pages = {page_id(find_korean(x) if korean else x) for x in ENGLISH if x != README}
+    assert linked == pages | {f"docs/{name}" for name in ENGLISH_ONLY}
+
+
+@in_both_languages(README)
+def test_links_of_the_readme_work_on_pypi(page):
+    links = re.findall(r"\]\(([^)]+)\)", read_prose(page))
+    assert links and [x for x in links if not x.startswith("https://")] == []
+    source = load_pyproject()["project"]["urls"]["Source"]
+    assert ONLINE == f"{source}/blob/main/"
+    images = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", read_prose(page))
+    assert len(images) == 2 and all(x.startswith(IMAGES) for x in images)
 
 
 def test_first_command_runs_the_project_and_second_the_tests():
@@ -94,10 +107,8 @@ def test_readme_names_all_extras(page):
 
 @each_page
 def test_links_and_configs_exist(page):
-    prose = re.sub(r"`[^`\n]*`", "", read_prose(page))
-    for link in re.findall(r"\[[^\]]*\]\(([^)]+)\)", prose):
-        if not link.startswith(("http://", "https://")):
-            assert (page.parent / link).exists(), link
+    for link in read_links(page):
+        assert (ROOT / link).exists(), link
     for name in re.findall(r"configs/([\w*.]+\w)", page.read_text("utf8")):
         assert list((ROOT / "configs").glob(name)), name
 
@@ -204,10 +215,8 @@ def test_korean_names_the_same_code(page):
 @each_english
 def test_korean_links_to_the_same_pages(page):
     for mine, (title, theirs) in pair_sections(page):
-        links = [
-            sorted(re.findall(r"\]\(([^)]+)\)", text.replace(".ko.md", ".md")))
-            for text in (mine, theirs)
-        ]
+        same = re.sub(r"\.ko\.(md|svg)", r".\1", theirs)
+        links = [sorted(re.findall(r"\]\(([^)]+)\)", text)) for text in (mine, same)]
         assert links[0] == links[1], title
 
 
