@@ -9,13 +9,13 @@ import re
 from pathlib import Path
 from typing import Any
 
-from .text.tokenizers import RULES, find_language
+from .text.tokenizers import MECAB, RULES, find_language
 
 FOLDER = Path(__file__).parent / "configs"
 PRETRAIN = "pretrain"
 TASKS = ("tagging", "parsing", "ner", "textcat", "spancat")
 # The same morphemes, from a package that pip installs.
-TOKENIZERS = {"spacy.ko.KoreanTokenizer": "spacy-elmo.MecabTokenizer.v1"}
+TOKENIZERS = {"spacy.ko.KoreanTokenizer": MECAB}
 # With these, a GPU has enough to do at a time.
 GPU_VALUES = {"training.batcher.size.start": 1000, "training.batcher.size.stop": 2000}
 COMMAND = re.compile(r"^# python -m spacy .*\n", re.M)

@@ -30,8 +30,8 @@ def check_device(device: str) -> None:
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
-        reason = str(error).split("\n")[0]
+        reason = str(error).split("\n")[0].split(". ")[0]
         raise ValueError(
             f"device is {device!r}, which torch cannot use here ({reason}); expected "
-            "'cpu', or 'cuda' on a machine with a GPU"
+            "'cpu', or 'cuda' on a machine with an NVIDIA GPU and a torch built for it"
         ) from None

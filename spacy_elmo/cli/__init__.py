@@ -10,12 +10,15 @@ import sys
 import typer
 from spacy.cli._util import app as spacy_app
 
+from .spacy_errors import install_hook
+
 app = typer.Typer(
     name="elmo",
     help="Contextual word vectors (ELMo) from a bidirectional language model (biLM)",
     no_args_is_help=True,
 )
 spacy_app.add_typer(app)
+install_hook()
 
 
 @app.callback()

@@ -9,7 +9,7 @@ from wasabi import Printer, msg
 
 from ..config_templates import PRETRAIN, TASKS
 from . import app
-from .common_options import exit_on_error
+from .common_options import check_output_file, exit_on_error
 
 Task = Enum("Task", {name: name for name in (PRETRAIN, *TASKS)})  # type: ignore[misc]
 
@@ -46,6 +46,8 @@ def init_config_cli(
 
     to_stdout = str(output) == "-"
     printer = Printer(no_print=to_stdout)
+    if not to_stdout:
+        check_output_file(output)
     with exit_on_error():
         if output.exists() and not to_stdout and not force:
             raise ValueError(f"{output}: this exists; --force overwrites it")

@@ -69,14 +69,16 @@ class ElmoListener(Model[list[Doc], Layers]):
 
     def get_upstream(self) -> Upstream:
         if self.upstream is None:
-            wanted = "an 'elmo' component"
-            if self.upstream_name != "*":
-                wanted = f"an 'elmo' component called '{self.upstream_name}'"
+            name = "elmo" if self.upstream_name == "*" else self.upstream_name
+            trained = ""
+            if self.attrs[BILM] is not None:
+                trained = f" with the biLM {KnownBiLM(*self.attrs[BILM])}"
             raise ValueError(
-                f"an ElmoListener has nothing to listen to; expected {wanted} earlier "
-                "in the pipeline than the component that listens (to remove 'elmo' "
-                "from a pipeline, first give each such component its own biLM with "
-                "nlp.replace_listeners)"
+                f"an ElmoListener has nothing to listen to; expected a component "
+                f"'{name}'{trained} earlier in the pipeline than the component that "
+                f"listens: put it back with nlp.add_pipe('elmo', name='{name}', "
+                "first=True) and its `bilm` or `source`, or, before you remove it, "
+                "give each such component its own biLM with nlp.replace_listeners"
             )
         return self.upstream
 
@@ -97,7 +99,7 @@ class ElmoListener(Model[list[Doc], Layers]):
             raise ValueError(
                 f"{self.component_name}: found {_describe(sizes, found)} in "
                 f"'{upstream.name}'; expected {_describe(expected, trained)}, with "
-                "which it was trained"
+                "which it was trained: use that biLM, or train the component again"
             )
         if trained is None or self._warned:
             return

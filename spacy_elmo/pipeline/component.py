@@ -204,6 +204,7 @@ class Elmo(SavedPipe):
                 "bounds": output.segmented.bounds,
                 "stateful": output.segmented.stateful,
                 "weights": self._shim.fingerprint,
+                "source": self._shim.name,
                 "mix": shares,
                 "layers": layers,
                 "vectors": None if exact else vectors,
@@ -360,6 +361,7 @@ class Elmo(SavedPipe):
         if nlp is not None:
             self.position.attach(nlp)
         self._shim.load(bilm)
+        self.position.check_widths(self, self.sizes()[1])
         self.model.initialize()
 
     def add_label(self, label: str) -> int:

@@ -23,6 +23,7 @@ class ElmoData(TypedDict):
     words: The ORTH of each token, (n_tokens,).
     key, bounds, stateful: How the doc was segmented: see SegmentedDoc.
     weights: The fingerprint of the biLM.
+    source: The name or path that the biLM was loaded from; "" if unknown.
     mix: The share of each layer in the vectors, (n_layers + 1,).
     layers: (n_tokens, n_layers + 1, width), or None if not stored.
     vectors: (n_tokens, width), or None if they are computed from the layers.
@@ -34,6 +35,7 @@ class ElmoData(TypedDict):
     bounds: np.ndarray
     stateful: bool
     weights: str
+    source: str
     mix: list[float]
     layers: Floats3d | None
     vectors: Floats2d | None
@@ -74,7 +76,8 @@ class ElmoView:
             if data["surprisal"] is not None:
                 shapes["surprisal"] = data["surprisal"].shape
             kept = [f"{name} {shape}" for name, shape in shapes.items()]
-            kept.append(f"biLM {data['weights'][:8]}")
+            # Docs that were saved by older releases have no source.
+            kept.append(f"biLM {data.get('source') or data['weights'][:8]}")
         return f"<ELMo of {len(self.doc)} tokens: {', '.join(kept)}>"
 
     def __len__(self) -> int:

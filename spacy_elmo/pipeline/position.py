@@ -112,6 +112,26 @@ class PipelinePosition:
                 return False  # the later readers get the vectors of this component
         return False
 
+    def check_widths(self, component: Any, width: int) -> None:
+        """Raise ValueError if a listener of spaCy that can only read the doc.tensor of
+        `component` expects vectors of another width."""
+        nlp = self._find_pipeline(component)
+        if nlp is None:
+            return
+        names = [name for name, _ in nlp.components]
+        place = [pipe for _, pipe in nlp.components].index(component)
+        for name, pipe in nlp.components[place + 1 :]:
+            for node in _nodes_of(pipe):
+                if not isinstance(node, Tok2VecListener):
+                    continue
+                found = node.maybe_get_dim("nO")
+                if node.upstream_name == names[place] and found not in (None, width):
+                    raise ValueError(
+                        f"{name}: found a Tok2VecListener of width {found}; expected "
+                        f"width {width}, as '{names[place]}' has it, or better, as "
+                        "`tok2vec`, spacy-elmo.ElmoTok2Vec.v1, which needs no width"
+                    )
+
     def _find_pipeline(
         self, component: Any, vocab: Vocab | None = None
     ) -> Language | None:

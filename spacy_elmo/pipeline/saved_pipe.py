@@ -15,6 +15,7 @@ from .layer_source import LayerSource
 from .listened import Listened
 
 MODEL = "model"  # the file of the weights, and their key in bytes
+AGAIN = "the pipeline is not complete, so save, copy or install it again"
 
 
 class SavedPipe(Listened, TrainablePipe):
@@ -62,6 +63,11 @@ class SavedPipe(Listened, TrainablePipe):
         name = self.model.name
         try:
             load()
+        except FileNotFoundError:
+            raise SourceError(
+                f"{where}: no such file; expected the biLM of '{self.name}' in it: "
+                f"{AGAIN}"
+            ) from None
         except (OSError, TorchError):  # nothing is damaged
             raise
         except SourceError as error:
@@ -70,7 +76,7 @@ class SavedPipe(Listened, TrainablePipe):
             reason = f"{type(error).__name__}: {error}".split("\n")[0]
             raise SourceError(
                 f"{where}: found damaged data ({reason}); expected what the component "
-                "'elmo' saves"
+                f"'elmo' saves: {AGAIN}"
             ) from None
         if has_model:
             shim = get_shim(self.model)
@@ -81,7 +87,8 @@ class SavedPipe(Listened, TrainablePipe):
                 or dims not in ((None, None), shim.sizes)
             ):
                 raise SourceError(
-                    f"{where}: found damaged data; expected a biLM and its sizes"
+                    f"{where}: found damaged data; expected a biLM and its sizes: "
+                    f"{AGAIN}"
                 )
 
     def _forget_saved_folder(self, config: Path) -> None:

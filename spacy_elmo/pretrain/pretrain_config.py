@@ -1,15 +1,15 @@
 """The config of a pretraining: all of its settings, their defaults and their limits."""
 
 from pathlib import Path
-from typing import Any, Literal, TypeGuard, get_args, get_origin
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-from pydantic.fields import FieldInfo
 from thinc.api import Config
 
 from ..bilm.config import BiLMConfig
 from ..config_templates import read_pretrain_template
 from ..regular_files import read_text
+from .config_errors import describe_error
 
 Texts = str | list[str] | None
 # Overriding one of these with null keeps the value of the file. So a spaCy project can
@@ -326,12 +326,16 @@ def load_config(path: Path | None, overrides: dict[str, Any]) -> PretrainConfig:
         raise ValueError(f"{path}: cannot be read as a config: {reason}") from None
     if "nlp" in data:
         raise ValueError(
-            f"{path}: found a training config of spaCy; expected one for pretraining"
+            f"{path}: found a training config of spaCy, which is for `spacy train`; "
+            "expected a config for pretraining, as `spacy elmo init-config pretrain` "
+            "writes it"
         )
     try:
         return PretrainConfig.model_validate(dict(data))
     except ValidationError as error:
-        raise ValueError(_describe_error(error, data)) from None
+        raise ValueError(
+            describe_error(error, PretrainConfig, data, overrides)
+        ) from None
 
 
 def _set(data: dict[str, Any], name: str, value: Any) -> None:
@@ -342,59 +346,3 @@ def _set(data: dict[str, Any], name: str, value: Any) -> None:
         if not isinstance(data, dict):
             raise ValueError(f"{name} is no setting: {section} is no section")
     data[key] = value
-
-
-def _describe_error(error: ValidationError, data: dict[str, Any]) -> str:
-    """Describe the first error in one sentence: the dotted name of the setting, what
-    was found and what was expected."""
-    first = error.errors()[0]
-    if not first["loc"]:  # PretrainConfig raised it, with a whole sentence
-        return str(first["ctx"]["error"])
-    section: type[BaseModel] = PretrainConfig
-    names: list[str] = []
-    value: Any = data
-    for key in map(str, first["loc"]):
-        names.append(key)
-        if key not in section.model_fields:
-            known = ", ".join(sorted(section.model_fields))
-            return f"{'.'.join(names)} is no setting; expected one of {known}"
-        value = value[key]
-        field = section.model_fields[key]
-        if not _is_section(field.annotation):
-            break  # the rest of the location lies inside the value
-        section = field.annotation
-    if first["type"] == "model_type":
-        expected = "a section"
-    elif first["type"].endswith("_type") or not _describe_range(field):
-        expected = _describe_type(field.annotation)
-    else:
-        expected = _describe_range(field)
-    return f"{'.'.join(names)} is {value!r}; expected {expected}"
-
-
-def _is_section(kind: Any) -> TypeGuard[type[Section]]:
-    return isinstance(kind, type) and issubclass(kind, Section)
-
-
-def _describe_range(field: FieldInfo) -> str:
-    """Describe the values that a number may have; "" if there are no limits."""
-    limits = {
-        key: getattr(item, key)
-        for item in field.metadata
-        for key in ("gt", "ge", "lt", "le")
-        if hasattr(item, key)
-    }
-    if {"ge", "le"} <= limits.keys():
-        return f"{limits['ge']} to {limits['le']}"
-    forms = {"gt": "more than {}", "ge": "{} or more", "lt": "less than {}"}
-    return " and ".join(forms[key].format(limit) for key, limit in limits.items())
-
-
-def _describe_type(kind: Any) -> str:
-    if get_origin(kind) is Literal:
-        return f"one of {', '.join(get_args(kind))}"
-    if kind is type(None):
-        return "nothing"
-    if get_origin(kind) in (list, dict) or not get_args(kind):
-        return str(kind) if get_args(kind) else kind.__name__
-    return " or ".join(map(_describe_type, get_args(kind)))

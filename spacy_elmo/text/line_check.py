@@ -56,7 +56,8 @@ class LineCheck:
 def _describe(path: Path, n_broken: int, n_lines: int, encoding: str) -> str:
     """Return a sentence about a file with too many broken lines, which names the
     encoding that would fit."""
-    found = f"{path}: found {n_broken:,} broken lines among {n_lines:,}"
+    lines = "line" if n_broken == 1 else "lines"
+    found = f"{path}: found {n_broken:,} broken {lines} among {n_lines:,}"
     try:
         with open_file(path) as file:
             data = file.read(SAMPLE)
@@ -71,7 +72,10 @@ def _describe(path: Path, n_broken: int, n_lines: int, encoding: str) -> str:
             f"{found} if it is read as {encoding}; give {guess}, which fits, {setting}"
         )
     if is_binary(data):
-        return f"{found}, and no encoding fits; this is no text"
+        return (
+            f"{found}, and no encoding fits, so this is no text; expected lines of "
+            "text, such as a .txt file of UTF-8"
+        )
     tried = ", ".join([UTF8, *CANDIDATES])
     return f"{found} and no fitting encoding among {tried}; give its encoding {setting}"
 

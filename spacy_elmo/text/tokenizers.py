@@ -9,6 +9,12 @@ from spacy.language import Language
 from .encodings import UTF8
 
 RULES = "spacy.Tokenizer.v1"  # spaCy's rule-based tokenizer, which needs no package
+MECAB = "spacy-elmo.MecabTokenizer.v1"
+# What to say if the default tokenizer of a language is unusable.
+REMEDIES = {
+    "ko": f"for morphemes, pip install 'spacy-elmo[ko]' and choose the tokenizer "
+    f"'{MECAB}'"
+}
 
 
 class UnusableTokenizer(ValueError):
@@ -53,7 +59,11 @@ class Tokenization(NamedTuple):
             try:
                 self.load()
             except UnusableTokenizer as error:
-                say(f"{error.found}; using '{RULES}' instead")
+                remedy = REMEDIES.get(self.lang)
+                say(
+                    f"{error.found}; using '{RULES}' instead"
+                    + (f" ({remedy})" if remedy else "")
+                )
                 return self._replace(tokenizer=RULES)
         return self
 

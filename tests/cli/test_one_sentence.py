@@ -66,7 +66,7 @@ def test_options_of_every_kind(tmp_path):
     config = DEMO
     text = write_text(tmp_path / "a.txt")
     options = ("--paths.raw_text", text)
-    assert "training.seed is True" in pretrain(
+    assert "found --training.seed without a value" in pretrain(
         config, tmp_path, *options, "--training.seed"
     )
     for option in ("--nonsense", "nonsense", "--training"):

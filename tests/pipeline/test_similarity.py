@@ -102,12 +102,18 @@ def test_items_are_the_mixed_vectors_of_tokens(docs):
             view[i]
 
 
-def test_repr_has_shapes_and_the_bilm(make_nlp):
-    doc = make_nlp()("Two words")
+def test_repr_has_shapes_and_the_bilm(make_nlp, tmp_path):
+    nlp = make_nlp()
+    doc = nlp("Two words")
     found = repr(doc._.elmo)
-    assert found.startswith(
-        "<ELMo of 2 tokens: layers (2, 3, 10), vectors (2, 10), biLM "
+    source = nlp.get_pipe_config("elmo")["bilm"]
+    assert source and found == (
+        f"<ELMo of 2 tokens: layers (2, 3, 10), vectors (2, 10), biLM {source}>"
     )
+    nlp.to_disk(tmp_path / "saved")
+    assert repr(spacy.load(tmp_path / "saved")("Two words")._.elmo) == found
+    copy = Doc(doc.vocab).from_bytes(doc.to_bytes())
+    assert repr(copy._.elmo) == found
     doc = make_nlp(store_layers="none")("Two words")
     assert "layers" not in repr(doc._.elmo) and "vectors (2, 10)" in repr(doc._.elmo)
     plain = Doc(doc.vocab, words=["a"])

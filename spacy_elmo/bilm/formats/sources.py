@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 FORMATS = ("native", "hdf5")
 ENGINES = ("auto", "torch", "numpy")
-BEST = "model-best"
+BEST, LAST = "model-best", "model-last"
+# What the output folder of a pretraining contains before it has saved a model.
+RUN_FILES = ("log.jsonl", "checkpoints")
 
 
 @overload
@@ -130,7 +132,8 @@ def _load(path: Path) -> BiLMData:
     if not os.path.exists(path):
         bundled = ", ".join(bundled_names())
         raise SourceError(
-            f"{path}: no such file or folder; expected a biLM, or {bundled}"
+            f"{path}: no such file or folder; expected a biLM, or the name of a "
+            f"bundled one: {bundled}"
         )
     if path.is_dir():
         # The output folder of `pretrain` stands for the best model in it.
@@ -147,11 +150,25 @@ def _load(path: Path) -> BiLMData:
     if (path / "meta.json").exists() and (path / "config.cfg").exists():
         raise SourceError(_describe_pipeline(path))
     if path.is_dir():
+        if is_native(path / LAST) or any((path / name).exists() for name in RUN_FILES):
+            raise SourceError(_describe_run(path))
         names = sorted(entry.name for entry in path.iterdir())
         found = ", ".join(names[:5]) + (", ..." if names[5:] else "") or "nothing"
     raise SourceError(
         f"{path}: found {found}; expected weights.safetensors with config.json, "
         "weights.hdf5 with options.json, or encoder.pkl with token_embedder.pkl"
+    )
+
+
+def _describe_run(folder: Path) -> str:
+    """Say what to use of a pretraining that has no best model."""
+    advice = "wait for its first evaluation (training.eval_frequency), or continue it"
+    advice += " with `spacy elmo pretrain --resume`"
+    if is_native(folder / LAST):
+        advice = f"use {folder / LAST}, or continue it with --resume"
+    return (
+        f"{folder}: found the output folder of a pretraining without {BEST}; expected "
+        f"a trained biLM: {advice}"
     )
 
 
@@ -164,7 +181,11 @@ def _describe_pipeline(folder: Path) -> str:
     section = r'^\[components\.([^\].]+)\]\n(?:(?!\[).*\n)*?factory *= *"elmo"'
     names = re.findall(section, text, re.MULTILINE)
     if not names:
-        return f"{folder}: found a spaCy pipeline without 'elmo'; expected a biLM"
+        return (
+            f"{folder}: found a spaCy pipeline without 'elmo'; expected a biLM, such "
+            f"as {', '.join(bundled_names())} or the output folder of `spacy elmo "
+            "pretrain`"
+        )
     return (
         f"{folder}: found a spaCy pipeline; expected a biLM, but its component "
         f"'{names[0]}' has one: use the pipeline with spacy.load, or take the "

@@ -1,0 +1,85 @@
+"""Say in one sentence why one of spaCy's own commands has failed, where we know it.
+
+spaCy shows a traceback for every error in `spacy train` and its other commands. If the
+error is ours, or if its cause is, a sentence says more.
+"""
+
+import os
+import re
+import sys
+from pathlib import Path
+from types import TracebackType
+
+from wasabi import msg
+
+PROGRAMS = ("spacy", "spacy.exe", "spacy-script.py")
+
+
+def install_hook() -> None:
+    """Let errors that end one of spaCy's commands be explained. What cannot be
+    explained, and every other program, is left to the hook of before."""
+    before = sys.excepthook
+
+    def explain_error(
+        kind: type[BaseException],
+        error: BaseException,
+        traceback: TracebackType | None,
+    ) -> None:
+        sentence = None
+        if _is_spacy(sys.argv[0]) and not os.environ.get("SPACY_ELMO_TRACEBACK"):
+            sentence = explain(error, sys.argv[1:])
+        if sentence is None:
+            before(kind, error, traceback)
+        else:
+            msg.fail(sentence)
+
+    sys.excepthook = explain_error
+
+
+def explain(error: BaseException, args: list[str]) -> str | None:
+    """Return the cause of an error and its remedy; None if they are not known.
+
+    args (list[str]): The arguments of the command.
+    """
+    if isinstance(error, ValueError | OSError) and _is_ours(error.__traceback__):
+        return str(error)
+    if isinstance(error, ImportError) and "spacy.ko.KoreanTokenizer" in str(error):
+        from ..text.tokenizers import MECAB, RULES
+
+        return (
+            "found spaCy's tokenizer for 'ko', which needs a mecab of the system; "
+            f"expected it, or --nlp.tokenizer.@tokenizers with '{RULES}' for words "
+            f"between spaces, or with '{MECAB}' for morphemes (pip install "
+            "'spacy-elmo[ko]')"
+        )
+    for path in map(Path, args):
+        if path.suffix == ".cfg" and _is_for_pretraining(path):
+            return (
+                f"{path}: found a config for `spacy elmo pretrain`; expected a "
+                "training config of spaCy, as `spacy elmo init-config tagging` writes "
+                "it"
+            )
+    return None
+
+
+def _is_spacy(program: str) -> bool:
+    path = Path(program)
+    return path.name in PROGRAMS or path.parts[-2:] == ("spacy", "__main__.py")
+
+
+def _is_ours(traceback: TracebackType | None) -> bool:
+    """Return whether a function of this package has raised the error."""
+    name = ""
+    while traceback is not None:
+        name = traceback.tb_frame.f_globals.get("__name__", "")
+        traceback = traceback.tb_next
+    return name.partition(".")[0] == __package__.partition(".")[0]
+
+
+def _is_for_pretraining(config: Path) -> bool:
+    try:
+        text = config.read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return False
+    sections = set(re.findall(r"^\[([^\]]+)\]", text, re.MULTILINE))
+    return "nlp" not in sections and {"training", "corpus", "vocab"} <= sections
