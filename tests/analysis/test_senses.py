@@ -18,6 +18,7 @@ from spacy_elmo.analysis.sense_map import (
     read_occurrences,
 )
 from spacy_elmo.bilm.formats.sources import load_bilm, save_bilm
+from spacy_elmo.text.tokenizers import RULES
 
 LINES = [
     ("bat", "club", "He swung the bat and missed."),
@@ -272,6 +273,32 @@ def test_command_tokenizes_korean_without_mecab(tmp_path):
         assert done.exit_code == 0, done.output
         assert read_json(out)["lang"] == "ko"
         assert "눈" in done.output
+
+
+def test_a_bilm_of_morphemes_gets_the_vector_of_the_noun_without_its_particle(tmp_path):
+    pytest.importorskip("mecab")
+    bilm = make_bilm(lang="ko", tokenizer="spacy-elmo.MecabTokenizer.v1")
+    lines = [("눈", "eye", "눈이 아프다."), ("눈", "snow", "밤새 눈을 치웠다.")]
+    occurrences = [make_occurrence(*line) for line in lines]
+    path, out = write(tmp_path / "ko.jsonl", occurrences), tmp_path / "out.json"
+    source = save(bilm, tmp_path / "bilm")
+    morphemes = [
+        ["눈", "이", "아프", "다", "."],
+        ["밤새", "눈", "을", "치웠", "다", "."],
+    ]
+    layers = bilm.embed(morphemes)
+    expected = np.stack([layers[0][2, 0], layers[1][2, 1]])
+    for options in ([], ["--lang", "ko"]):
+        done = call("senses", source, path, *options, "--output", out)
+        assert done.exit_code == 0, done.output
+        found = read_json(out)["words"][0]["layers"]
+        # Without context, the noun is the same whatever particle follows.
+        np.testing.assert_allclose(found[0]["points"], np.zeros((2, 2)), atol=1e-3)
+        points = project_to_plane(expected)
+        np.testing.assert_allclose(found[2]["points"], points, atol=1e-3)
+    done = call("senses", source, path, "--tokenizer", RULES, "--output", out)
+    assert done.exit_code == 0, done.output
+    assert np.abs(read_json(out)["words"][0]["layers"][0]["points"]).max() > 0.01
 
 
 def test_occurrences_are_read_with_character_offsets(tmp_path):

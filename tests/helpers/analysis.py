@@ -13,12 +13,13 @@ from spacy_elmo.text.tokenizers import Tokenization
 TOKENIZED = Tokenization("xx", None, True)
 
 
-def make_bilm(seed=0, *, projection_dim=8, lang="xx"):
+def make_bilm(seed=0, *, projection_dim=8, lang="xx", tokenizer=None):
     """Make a random biLM whose vectors are about as large as those of a trained one."""
     torch.manual_seed(seed)
     encoder = BytesConfig(char_dim=4, filters=[[1, 8], [2, 12]])
     lstm = LSTMConfig(dim=24, projection_dim=projection_dim)
-    bilm = BiLM(BiLMConfig(encoder, lstm, training={"lang": lang}))
+    training = {"lang": lang, "tokenizer": tokenizer}
+    bilm = BiLM(BiLMConfig(encoder, lstm, training=training))
     with torch.no_grad():
         for weight in bilm.parameters():
             if weight.dim() > 1:

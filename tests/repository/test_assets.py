@@ -1,5 +1,6 @@
 """Test the sample data in assets/, and the validator of the treebanks."""
 
+import re
 import subprocess
 import sys
 from collections import Counter, defaultdict
@@ -88,19 +89,37 @@ def read_senses(lang):
     return list(srsly.read_jsonl(ASSETS / "senses" / f"{lang}.jsonl"))
 
 
-@pytest.mark.parametrize("lang, expected", [("en", 120), ("ko", 80)])
-def test_senses_have_enough_sentences_of_each(lang, expected):
-    records = read_senses(lang)
-    assert len(records) >= expected
+def count_senses(lang, key):
+    """Count the uses of each sense, for each key of a use."""
     counts = defaultdict(Counter)
-    for record in records:
+    for record in read_senses(lang):
         assert set(record) == {"word", "sense", "text", "start", "end"}
-        counts[record["word"]][record["sense"]] += 1
+        counts[key(record)][record["sense"]] += 1
+    return counts
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_words_have_enough_sentences_of_each_sense(lang):
+    counts = count_senses(lang, lambda record: record["word"])
+    assert len(counts) == 20
     for word, senses in counts.items():
-        assert len(senses) >= 2, word
-        assert min(senses.values()) >= 4, (word, senses)
+        assert len(senses) >= 2 and min(senses.values()) >= 5, (word, senses)
+        n_uses = sum(senses.values())
+        assert n_uses >= 12 and max(senses.values()) <= 0.6 * n_uses, (word, senses)
     required = {"en": "play stick bank bat spring right", "ko": "눈 사과 손 배 말 다리"}
     assert set(required[lang].split()) <= set(counts)
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_no_form_of_a_word_reveals_its_sense(lang):
+    def get_form(record):
+        form = re.match(r"\w+", record["text"][record["start"] :]).group().lower()
+        return record["word"], form
+
+    senses = count_senses(lang, lambda record: record["word"])
+    for (word, form), counts in count_senses(lang, get_form).items():
+        assert set(counts) == set(senses[word]), form
+        assert len(set(counts.values())) == 1, (form, counts)
 
 
 @pytest.mark.parametrize("lang", LANGS)
@@ -125,6 +144,16 @@ def test_sense_spans_are_the_word_within_a_token(lang):
         assert len(token) == 1, record
         if lang == "en":
             assert token.text.lower() == marked, record
+
+
+def test_korean_words_begin_where_a_space_ends_and_are_morphemes():
+    pytest.importorskip("mecab")
+    nlp = load_language("ko", "spacy-elmo.MecabTokenizer.v1")
+    for record in read_senses("ko"):
+        assert f" {record['text']}"[record["start"]] == " ", record
+        found = nlp(record["text"]).char_span(record["start"], record["end"])
+        assert found is not None and len(found) == 1, record
+        assert found[0].tag_ == "NNG", record
 
 
 def test_text_is_long_enough_for_a_demo():
