@@ -215,8 +215,8 @@ def test_korean_names_the_same_code(page):
 @each_english
 def test_korean_links_to_the_same_pages(page):
     for mine, (title, theirs) in pair_sections(page):
-        same = re.sub(r"\.ko\.(md|svg)", r".\1", theirs)
-        links = [sorted(re.findall(r"\]\(([^)]+)\)", text)) for text in (mine, same)]
+        texts = [re.sub(r"\.ko\.(md|svg)", r".\1", text) for text in (mine, theirs)]
+        links = [sorted(re.findall(r"\]\(([^)]+)\)", text)) for text in texts]
         assert links[0] == links[1], title
 
 
