@@ -205,12 +205,15 @@ def one_writer(path: Path) -> Iterator[None]:
         yield
     finally:
         if handle in _held:  # not in a process that was forked in the block
-            # An open file can be deleted nowhere but on POSIX, and once it is closed
-            # another process may have locked it.
+            # On POSIX, another process may have locked the file once it is closed. On
+            # Windows, no file can be deleted that any process has opened.
             if os.name == "posix":
                 lock.unlink(missing_ok=True)
             _held.discard(handle)
             os.close(handle)
+            if os.name != "posix":
+                with suppress(OSError):
+                    lock.unlink(missing_ok=True)
 
 
 def _lock_path(path: Path) -> Path:

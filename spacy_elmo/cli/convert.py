@@ -58,10 +58,10 @@ def convert_cli(
         if no_softmax:
             data.drop_softmax()
         dest.parent.mkdir(parents=True, exist_ok=True)
-        with one_writer(dest):
-            if dest.exists():
-                save(dest)
-            else:
+        if dest.exists():
+            save(dest)
+        else:
+            with one_writer(dest):
                 write_folder_atomically(dest, save)
     n_weights = sum(array.size for array in data.arrays.values())
     msg.good(f"Wrote {n_weights:,} weights to {dest} ({to.value})")

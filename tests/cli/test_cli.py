@@ -16,6 +16,7 @@ from typer.main import get_command
 
 from spacy_elmo import load_bilm
 from spacy_elmo.cli import app
+from spacy_elmo.files import one_writer
 
 
 @pytest.fixture
@@ -145,6 +146,19 @@ def test_convert_never_writes_into_a_folder_of_something_else(source, tmp_path):
     assert done.exit_code == 1 and "expected an empty folder, a biLM" in text(done)
     assert sorted(tmp_path.rglob("*")) == before
     assert (dest / "README.md").read_text() == "mine"
+
+
+@pytest.mark.parametrize("exists", [False, True])
+@pytest.mark.parametrize("format", ["native", "hdf5"])
+def test_two_conversions_to_one_folder(exists, format, source, tmp_path):
+    args = ("convert", source, tmp_path / "dest", "--to", format)
+    if exists:
+        assert call(*args).exit_code == 0
+    with one_writer(tmp_path / "dest"):
+        done = call(*args)
+        assert done.exit_code == 1 and "is writing it; wait for it" in text(done)
+    assert call(*args).exit_code == 0
+    assert not list(tmp_path.rglob("*lock"))
 
 
 def test_info_as_json(source, tmp_path):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...files import write_atomically
+from ...files import one_writer, write_atomically
 from ...hdf5_files import create_hdf5
 from ..config import BiLMConfig, BytesConfig, LSTMConfig, SoftmaxConfig
 from ..data import BiLMData
@@ -17,8 +17,8 @@ from ..errors import SourceError
 from ..lexicon import Lexicon
 from ..shapes import expected_shapes
 from .build import build, check_shape
-from .hdf5_arrays import HDF5Arrays, checksum_arrays
-from .small_files import MAX_BYTES, check_file, read_json, read_vocab, write_vocab
+from .hdf5_arrays import HDF5Arrays, checksum_arrays, checksum_beside
+from .small_files import MAX_BYTES, check_file, read_json, read_vocab, vocab_bytes
 
 OPTIONS, WEIGHTS, VOCAB = "options.json", "weights.hdf5", "vocab.txt"
 PROJECTION = "CNN_proj/W_proj"
@@ -114,6 +114,7 @@ def _load(options_path: Path, file: HDF5Arrays) -> BiLMData:
             if isinstance(error, SourceError)
             else f"{options_path}: {error}; expected the options of a character biLM"
         ) from None
+    file.check_beside("options", options_path)
     if SOFTMAX in file:
         softmax = SoftmaxConfig(n_words=_n_rows(file, SOFTMAX))
         config = replace(config, softmax=softmax)
@@ -123,9 +124,11 @@ def _load(options_path: Path, file: HDF5Arrays) -> BiLMData:
         file.check(key)
     vocab = None
     vocab_path = weights_path.with_name(VOCAB)
-    if config.softmax is not None and vocab_path.exists():
-        max_bytes = MAX_BYTES + weights_path.stat().st_size
-        vocab = read_vocab(vocab_path, config.softmax.n_words, max_bytes)
+    if config.softmax is not None:
+        if vocab_path.exists():
+            max_bytes = MAX_BYTES + weights_path.stat().st_size
+            vocab = read_vocab(vocab_path, config.softmax.n_words, max_bytes)
+        file.check_beside("vocab", vocab_path)
     shapes = expected_shapes(config, Lexicon())
     arrays = {name: np.empty(shape, np.float32) for name, shape in shapes.items()}
     for key, shape, place in places(config):
@@ -149,7 +152,8 @@ def _n_rows(file: HDF5Arrays, key: str) -> int:
 
 def save_hdf5(data: BiLMData, folder: Path) -> None:
     """Write options.json, weights.hdf5 and, if there is a softmax with a vocabulary,
-    vocab.txt."""
+    vocab.txt. The weights have checksums of the other two, so that files of different
+    models, which a killed process may leave, are not loaded together."""
     config = data.config
     if not isinstance(config.encoder, BytesConfig) or config.lstm.forget_bias != 1.0:
         raise SourceError(
@@ -166,21 +170,27 @@ def save_hdf5(data: BiLMData, folder: Path) -> None:
             "expected another folder"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    had_softmax = _has_softmax(folder / WEIGHTS)
+    options = json.dumps(options_from_config(config), indent=2) + "\n"
+    beside = {"options": options.encode(), "vocab": b""}
+    if config.softmax is not None and data.vocab is not None:
+        beside["vocab"] = vocab_bytes(folder / VOCAB, data.vocab)
 
     def write(path: Path) -> None:
         attributes = checksum_arrays(_views(config, data.arrays))
-        with create_hdf5(path, attributes) as add:
+        with create_hdf5(path, {**attributes, **checksum_beside(beside)}) as add:
             for key, shape, place in places(config):
                 add(key, place.view(data.arrays).reshape(shape))
 
-    write_atomically(folder / WEIGHTS, write)
-    if config.softmax is not None and data.vocab is not None:
-        write_vocab(folder / VOCAB, data.vocab)
-    elif had_softmax:
-        (folder / VOCAB).unlink(missing_ok=True)  # left by another model
-    text = json.dumps(options_from_config(config), indent=2) + "\n"
-    write_atomically(folder / OPTIONS, lambda part: part.write_text(text))
+    with one_writer(folder):
+        had_softmax = _has_softmax(folder / WEIGHTS)
+        write_atomically(folder / WEIGHTS, write)
+        if beside["vocab"]:
+            vocab = beside["vocab"]
+            write_atomically(folder / VOCAB, lambda part: part.write_bytes(vocab))
+        elif had_softmax:
+            (folder / VOCAB).unlink(missing_ok=True)  # left by another model
+        text = beside["options"]
+        write_atomically(folder / OPTIONS, lambda part: part.write_bytes(text))
 
 
 def _has_softmax(path: Path) -> bool:

@@ -8,19 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from ...fingerprints import checksum_bytes
+from ...fingerprints import checksum_bytes, checksum_file
 from ..errors import SourceError
+from .hdf5_chunks import describe_filters, describe_missing, n_filters
 
 CHECKSUM = "spacy_elmo_checksum"
 MAX_CHECKSUM = 1000  # bytes
+# Weights that people have compressed announce less than twice the size of their file,
+# those that are mostly zeros perhaps 10 times; up to MAX_SMALL bytes, any number.
+MAX_RATIO, MAX_SMALL = 20, 2**26
 
 
 class HDF5Arrays:
     """The arrays of an open HDF5 file by name.
 
-    Links, arrays in other files and compressed arrays are refused: the first two could
-    read any file of the machine into the weights, and a few compressed bytes can fill
-    the memory.
+    Links and arrays in other files are refused: they could read any file of the machine
+    into the weights. Arrays may be compressed, but not much.
 
     path (Path): The file, for its size and for error messages.
     file (Any): The h5py.File.
@@ -29,7 +32,8 @@ class HDF5Arrays:
     def __init__(self, path: Path, file: Any) -> None:
         self.path = path
         self.file = file
-        self.left = path.stat().st_size  # bytes that arrays may still announce
+        self.left = path.stat().st_size  # bytes that arrays may still have in the file
+        self.left_to_announce = MAX_RATIO * self.left + MAX_SMALL
 
     def __contains__(self, key: str) -> bool:
         return self._find(key) is not None
@@ -59,18 +63,22 @@ class HDF5Arrays:
         """Raise SourceError if an array has no numbers of its own in this file."""
         array = self[key]
         n_bytes = array.size * array.dtype.itemsize
-        self.left -= n_bytes
+        n_stored = array.id.get_storage_size()
+        self.left -= n_stored if n_filters(array) else max(n_bytes, n_stored)
+        self.left_to_announce -= n_bytes
+        more = f"of {n_bytes:,} bytes, more than the file has; expected no more"
         if array.dtype.kind != "f":
-            found = f"of type {array.dtype}; expected float32"
+            found: str | None = f"of type {array.dtype}; expected float32"
         elif array.external or array.is_virtual:
             found = "stored in another file; expected it in this one"
-        elif array.id.get_create_plist().get_nfilters():
-            found = "compressed; expected plain numbers, as h5repack -f NONE writes"
-        elif array.id.get_storage_size() < n_bytes or self.left < 0:
-            found = f"of {n_bytes:,} bytes, more than the file has; expected no more"
+        elif self.left < 0 or self.left_to_announce < 0:
+            found = more
+        elif n_filters(array):
+            found = describe_filters(array) or describe_missing(array)
         else:
-            return
-        raise SourceError(f"{self.path}: found '{key}' to be {found}")
+            found = more if n_stored < n_bytes else None
+        if found:
+            raise SourceError(f"{self.path}: found '{key}' to be {found}")
 
     def read(self, key: str, view: np.ndarray, shape: tuple[int, ...]) -> None:
         """Read an array.
@@ -89,18 +97,42 @@ class HDF5Arrays:
 
         arrays (Iterable[tuple[str, np.ndarray]]): As for checksum_arrays.
         """
-        attributes = self.file.attrs
-        if CHECKSUM not in attributes:
+        if CHECKSUM not in self.file.attrs:
             return
-        if attributes.get_id(CHECKSUM).get_storage_size() <= MAX_CHECKSUM:
-            found = attributes[CHECKSUM]
-            if isinstance(found, bytes) and found == checksum_arrays(arrays)[CHECKSUM]:
-                return
-        raise SourceError(
-            f"{self.path}: found other arrays than were saved, by its attribute "
-            f"'{CHECKSUM}'; expected the file as it was written (after a change by "
-            "hand, delete that attribute)"
-        )
+        if self._attribute(CHECKSUM) != checksum_arrays(arrays)[CHECKSUM]:
+            raise SourceError(
+                f"{self.path}: found other arrays than were saved, by its attribute "
+                f"'{CHECKSUM}'; expected the file as it was written (after a change by "
+                "hand, delete that attribute)"
+            )
+
+    def check_beside(self, kind: str, path: Path) -> None:
+        """Raise SourceError if a file that was saved together with this one has changed
+        since; see checksum_arrays.
+
+        kind (str): The name of the file for checksum_beside.
+        path (Path): Where it is, or should be.
+        """
+        name = f"{CHECKSUM}_{kind}"
+        if name not in self.file.attrs:
+            return
+        has_file = path.exists()
+        checksum = checksum_file(path) if has_file else checksum_bytes(b"")
+        if self._attribute(name) != checksum.encode():
+            found = "other contents than were" if has_file else "no file, but one was"
+            raise SourceError(
+                f"{path}: found {found} saved with {self.path.name}, by its attribute "
+                f"'{name}'; expected both as they were written (after a change by "
+                "hand, delete that attribute)"
+            )
+
+    def _attribute(self, name: str) -> Any:
+        """Return an attribute of the file; None if it is too large for a checksum."""
+        attributes = self.file.attrs
+        if attributes.get_id(name).get_storage_size() > MAX_CHECKSUM:
+            return None
+        found = attributes[name]
+        return found if isinstance(found, bytes) else None
 
 
 def checksum_arrays(arrays: Iterable[tuple[str, np.ndarray]]) -> dict[str, np.bytes_]:
@@ -116,3 +148,15 @@ def checksum_arrays(arrays: Iterable[tuple[str, np.ndarray]]) -> dict[str, np.by
         for key, array in arrays
     ]
     return {CHECKSUM: np.bytes_(checksum_bytes(json.dumps(checksums).encode()))}
+
+
+def checksum_beside(files: dict[str, bytes]) -> dict[str, np.bytes_]:
+    """Compute the checksums of files that belong to a file of arrays.
+
+    files (dict[str, bytes]): The contents of each by any name; b"" if there is none.
+    RETURNS (dict[str, np.bytes_]): The attributes that hold the checksums.
+    """
+    return {
+        f"{CHECKSUM}_{kind}": np.bytes_(checksum_bytes(contents))
+        for kind, contents in files.items()
+    }

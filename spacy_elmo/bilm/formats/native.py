@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ...files import sync, write_atomically, write_folder_atomically
+from ...files import one_writer, sync, write_atomically, write_folder_atomically
 from ...fingerprints import checksum_bytes, checksum_file
 from ..config import BiLMConfig
 from ..data import SOFTMAX as SOFTMAX_PREFIX
@@ -55,6 +55,7 @@ def load_native(folder: Path) -> BiLMData:
         softmax = load_arrays(files.path(SOFTMAX))
         files.check(SOFTMAX)
         arrays.update({SOFTMAX_PREFIX + name: a for name, a in softmax.items()})
+        files.check_exists(VOCAB)
         if files.has(VOCAB):
             max_words = MAX_BYTES + files.path(SOFTMAX).stat().st_size
             vocab = read_vocab(files.path(VOCAB), config.softmax.n_words, max_words)
@@ -78,9 +79,10 @@ def save_native(data: BiLMData, folder: Path, dtype: str = STORED) -> None:
     model in the folder, it can be loaded until the new one can be; files that are not
     those of a model are kept."""
     folder.mkdir(parents=True, exist_ok=True)
-    _move_new_files(folder)  # of a process that was killed
-    write_folder_atomically(folder / NEW, lambda part: _write(data, part, dtype))
-    _move_new_files(folder)
+    with one_writer(folder):
+        _move_new_files(folder)  # of a process that was killed
+        write_folder_atomically(folder / NEW, lambda part: _write(data, part, dtype))
+        _move_new_files(folder)
 
 
 def _write(data: BiLMData, folder: Path, dtype: str) -> None:
@@ -159,6 +161,14 @@ class _Files:
                 "the checksum of each file"
             )
         self._compare(CONFIG, _checksum_json(self.config))
+
+    def check_exists(self, name: str) -> None:
+        """Raise SourceError if a file was saved but is not there."""
+        if self.checksums and name in self.checksums and not self.path(name).exists():
+            raise SourceError(
+                f"{self.path(name)}: no such file; expected it, by its checksum in "
+                f"{CONFIG}"
+            )
 
     def check(self, name: str) -> None:
         """Raise SourceError if a file has changed since it was saved."""

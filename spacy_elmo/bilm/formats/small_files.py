@@ -85,9 +85,17 @@ def read_vocab(
     return words
 
 
-def write_vocab(path: Path, words: Sequence[str]) -> None:
+def vocab_bytes(path: Path, words: Sequence[str]) -> bytes:
+    """Return the contents of a vocabulary.
+
+    path (Path): The file to name in error messages.
+    """
     for word in words:
         if "\n" in word or word.endswith("\r"):
             raise SourceError(f"{path}: the word {word!r} does not fit on a line")
-    text = "".join(word + "\n" for word in words)
-    write_atomically(path, lambda part: part.write_bytes(text.encode("utf-8")))
+    return "".join(word + "\n" for word in words).encode("utf-8")
+
+
+def write_vocab(path: Path, words: Sequence[str]) -> None:
+    contents = vocab_bytes(path, words)
+    write_atomically(path, lambda part: part.write_bytes(contents))

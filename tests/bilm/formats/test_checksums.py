@@ -46,6 +46,12 @@ def test_a_flipped_bit_is_refused_with_the_name_of_the_file(name, part, folder):
     assert refusal(folder)[0] == str(folder / name)
 
 
+@pytest.mark.parametrize("name", ["vocab.txt", "lexicon.json"])
+def test_a_lost_file_is_named(name, folder):
+    (folder / name).unlink()
+    assert refusal(folder)[0] == str(folder / name)
+
+
 @pytest.mark.parametrize("key", ['"forget_bias": 1.0', '"max_chars": 20', '"lang"'])
 def test_a_changed_config_is_refused(key, tmp_path):
     bilm = make_bilm("bytes-full")
@@ -159,7 +165,7 @@ def test_a_flipped_bit_anywhere_in_an_hdf5_file_changes_no_model(hdf5):
         try:
             found = load_data(hdf5)
         except SourceError as error:
-            assert str(hdf5) in str(error)
+            assert hdf5.name in str(error)
         else:
             assert found.config == expected.config
             for name, array in expected.arrays.items():
@@ -181,6 +187,55 @@ def test_hdf5_files_without_checksum_are_loaded(hdf5):
     with h5py.File(hdf5, "r+") as file:
         del file.attrs["spacy_elmo_checksum"]
     assert load_data(hdf5).arrays["softmax.bias"][0] == 2.0
+
+
+SAVED_WITH = [("options.json", "options"), ("vocab.txt", "vocab")]
+
+
+@pytest.mark.parametrize("name", ["options.json", "vocab.txt"])
+@pytest.mark.parametrize("place", [0.4, 0.7, 0.95])
+def test_a_flipped_bit_beside_hdf5_weights_is_refused(name, place, hdf5):
+    path = hdf5.with_name(name)
+    flip(path, int(place * path.stat().st_size))
+    assert refusal(hdf5)[0] == str(path)
+
+
+@pytest.mark.parametrize(("name", "kind"), SAVED_WITH)
+def test_a_change_by_hand_beside_hdf5_weights_is_explained(name, kind, hdf5):
+    path = hdf5.with_name(name)
+    text = path.read_text("utf8")
+    path.write_text(
+        text.replace(": 20", ": 21").replace("<UNK>\n", "<UNK>\r\n"), "utf8"
+    )
+    file, sentence = refusal(hdf5)
+    assert file == str(path)
+    assert "saved with weights.hdf5" in sentence
+    with h5py.File(hdf5, "r+") as file:
+        del file.attrs[f"spacy_elmo_checksum_{kind}"]
+    load_data(hdf5)
+
+
+def test_a_vocabulary_that_is_lost_or_new_is_refused(hdf5):
+    path = hdf5.with_name("vocab.txt")
+    contents = path.read_bytes()
+    path.unlink()
+    assert refusal(hdf5)[0] == str(path)
+    save_bilm(make_bilm("bytes-softmax-without-words"), hdf5.parent, format="hdf5")
+    assert load_data(hdf5).vocab is None
+    path.write_bytes(contents)
+    assert refusal(hdf5)[0] == str(path)
+
+
+@pytest.mark.parametrize("name", ["options.json", "vocab.txt", "weights.hdf5"])
+def test_files_of_two_hdf5_models_are_not_loaded_together(name, hdf5, tmp_path):
+    other = make_bilm("bytes-full", seed=1)
+    other.config.training["epochs"] = 3
+    save_bilm(other, tmp_path / "other", format="hdf5")
+    del other.config.training["epochs"]
+    words = (tmp_path / "other" / "vocab.txt").read_text("utf8").split("\n")
+    (tmp_path / "other" / "vocab.txt").write_text("\n".join([*words[-2::-1], ""]))
+    (tmp_path / "other" / name).replace(hdf5.with_name(name))
+    assert refusal(hdf5)[0] in map(str, hdf5.parent.iterdir())
 
 
 # ELMoForManyLangs

@@ -147,11 +147,6 @@ def test_large_arrays_without_data_cost_nothing(hdf5):
     assert cheap_refusal(hdf5) == str(hdf5 / "weights.hdf5")
 
 
-def test_compressed_arrays_are_refused(replace, hdf5):
-    replace("CNN_proj/W_proj", data=np.zeros((5, 3)), compression="gzip")
-    assert "compressed" in refusal(hdf5)[1]
-
-
 def test_arrays_in_other_files_are_not_read(replace, hdf5, tmp_path):
     (tmp_path / "secret").write_bytes(bytes(range(200)))
     replace("CNN_proj/W_proj", external=[(str(tmp_path / "secret"), 0, 60)])
