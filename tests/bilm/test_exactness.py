@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import Phase, given, settings
-from hypothesis import strategies as st
+from helpers.random_models import CALLS, for_random_models
 
 from spacy_elmo.bilm import load_bilm
 from spacy_elmo.bilm.engines import cpu, kernels
@@ -17,15 +16,6 @@ from spacy_elmo.bilm.state import State
 from spacy_elmo.bilm.word_ids import ByteIds
 
 FIXTURES = Path(__file__).parents[3] / "shared" / "fixtures" / "bilm-tf"
-
-# Each character has 3 bytes, so that some models cut this word inside a character.
-HANGUL = "동해물과백두산이마르고닳도록하느님이보우하사"
-ODD_WORDS = ["", "<S>", "</S>", "a", "é", HANGUL, "x" * 60, "\ud800", "a\udc00b", "𝔘"]
-CALLS = [
-    [["The", "cat", HANGUL], [], ["", "<S>", "\ud800", "x" * 60, "naïve"]],
-    [["sat"]],
-    [["on"], ["a", "mat", "."], [], ["A", "new", "row"]],
-]
 
 
 def differentiate(bilm, sentences, state=None):
@@ -88,21 +78,9 @@ def test_stateful_batches_reproduce_the_original_program():
             np.testing.assert_allclose(layers[-1], top, rtol=0, atol=1e-6)
 
 
-words = st.one_of(st.sampled_from(ODD_WORDS), st.text(max_size=14))
-batches = st.lists(st.lists(words, max_size=4), min_size=1, max_size=3)
-
-
-# Only Phase.generate, because shrinking takes minutes and cannot simplify a seed.
-@pytest.mark.slow
-@settings(max_examples=60, database=None, phases=[Phase.generate])
-@given(
-    seed=st.integers(0, 2**32 - 1),
-    calls=st.lists(batches, min_size=2, max_size=3),
-    n_rows=st.sampled_from([261, 262]),
-)
-def test_random_models_agree_with_the_reference(random_pair, seed, calls, n_rows):
-    # Larger weights may make a model chaotic, so that rounding errors grow.
-    assert_all_paths_agree(random_pair(seed, n_rows=n_rows, scale=0.4), calls)
+@for_random_models
+def test_random_models_agree_with_the_reference(pair, calls):
+    assert_all_paths_agree(pair, calls)
 
 
 @pytest.mark.parametrize("n_layers", [1, 2, 3])

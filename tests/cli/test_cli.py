@@ -33,9 +33,8 @@ def source(tmp_path):
 def test_conversion_to_native_and_back_keeps_all_weights(source, tmp_path):
     native, back = tmp_path / "native", tmp_path / "back"
     for args in ([source, native], [native, back, "--to", "hdf5"]):
-        command = [sys.executable, "-m", "spacy", "elmo", "convert", *map(str, args)]
-        done = subprocess.run(command, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+        done = call("convert", *args)
+        assert done.exit_code == 0, done.output
     with (
         h5py.File(source / "weights.hdf5") as old,
         h5py.File(back / "weights.hdf5") as new,

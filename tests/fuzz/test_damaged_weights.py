@@ -68,42 +68,38 @@ def refused(error):
     return True
 
 
-def damaged_copies(fuzz, tmp_path, n=N_TRIALS):
-    """Yield folders in which one file is damaged."""
+def load_damaged(fuzz, tmp_path):
+    """Damage one file in copies of the folder "whole". Yield what they contain, if they
+    are not refused."""
     whole, copy = tmp_path / "whole", tmp_path / "copy"
-    for rng in fuzz.trials(n):
+    for rng in fuzz.trials(N_TRIALS):
         shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(whole, copy)
         files = sorted(path for path in copy.rglob("*") if path.is_file())
         damage_file(rng.choice(files), rng)
-        yield copy
+        try:
+            found = load(copy)
+        except SourceError as error:
+            assert refused(error)
+        else:
+            yield found
 
 
 @pytest.mark.parametrize(("kind", "dtype"), NATIVE)
 def test_native_folders(kind, dtype, fuzz, tmp_path):
     write_native(tmp_path / "whole", kind, dtype)
     expected = load(tmp_path / "whole")
-    for folder in damaged_copies(fuzz, tmp_path):
-        try:
-            found = load(folder)
-        except SourceError as error:
-            assert refused(error)
-        else:
-            assert same(found, expected)
+    for found in load_damaged(fuzz, tmp_path):
+        assert same(found, expected)
 
 
 @pytest.mark.parametrize("write", [write_hdf5, write_manylangs])
 def test_files_of_other_programs(write, fuzz, tmp_path):
     write(tmp_path / "whole")
-    for folder in damaged_copies(fuzz, tmp_path):
-        try:
-            found = load(folder)
-        except SourceError as error:
-            assert refused(error)
-        else:
-            shapes = {name: array.shape for name, array in found.arrays.items()}
-            assert shapes == expected_shapes(found.config, found.lexicon)
-            assert all(np.isfinite(array).all() for array in found.arrays.values())
+    for found in load_damaged(fuzz, tmp_path):
+        shapes = {name: array.shape for name, array in found.arrays.items()}
+        assert shapes == expected_shapes(found.config, found.lexicon)
+        assert all(np.isfinite(array).all() for array in found.arrays.values())
 
 
 def test_parts_of_pipelines(fuzz, tmp_path):

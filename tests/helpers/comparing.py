@@ -6,6 +6,7 @@ import srsly
 from helpers.pipelines import make_docs, save_bilm
 from spacy.tokens import DocBin
 
+from spacy_elmo.compare import comparison
 from spacy_elmo.compare.comparison import Comparison
 from spacy_elmo.compare.config_pair import ConfigPair
 from spacy_elmo.compare.jobs import JOBS
@@ -91,6 +92,12 @@ class InProcessPool:
     def do_jobs(self, jobs):
         for index in reversed(range(len(jobs))):
             yield index, JOBS[jobs[index].action](**jobs[index].arguments)
+
+
+def compare_in_process(monkeypatch):
+    """Let `compare` train in this process, and invent the speeds of pipelines."""
+    monkeypatch.setattr(comparison, "WorkerPool", InProcessPool)
+    monkeypatch.setitem(JOBS, "speed", lambda models, **_: [1.0] * len(models))
 
 
 class FakeTraining:

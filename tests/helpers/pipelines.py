@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import spacy
 import torch
+from helpers.command import run_spacy
 from spacy.cli.init_config import fill_config
 from spacy.tokens import Doc, DocBin
 from thinc.api import Config
@@ -148,7 +149,7 @@ def make_config(components, *, training=None, initialize=None):
             "components": components,
             "training": {
                 "max_steps": 120,
-                "eval_frequency": 30,
+                "eval_frequency": 60,
                 "dropout": 0.0,
                 "optimizer": {"@optimizers": "Adam.v1", "learn_rate": 0.02},
                 **(training or {}),
@@ -156,6 +157,34 @@ def make_config(components, *, training=None, initialize=None):
             "initialize": initialize or {},
         }
     )
+
+
+def write_short(tok2vec, settings=""):
+    """Return the text of a short config with `elmo` and a tagger.
+
+    tok2vec (str): The architecture of the tagger's tok2vec. Its settings may follow.
+    settings (str): Lines with settings of `elmo`.
+    """
+    return f"""
+[nlp]
+lang = "en"
+pipeline = ["elmo", "tagger"]
+
+[components]
+
+[components.elmo]
+factory = "elmo"
+{settings}
+
+[components.tagger]
+factory = "tagger"
+
+[components.tagger.model]
+@architectures = "spacy.Tagger.v2"
+
+[components.tagger.model.tok2vec]
+@architectures = "{tok2vec}"
+"""
 
 
 # Commands
@@ -172,10 +201,6 @@ def run_python(*args, cwd=None, python=sys.executable):
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
-
-
-def run_spacy(*args):
-    return run_python("-m", "spacy", *args)
 
 
 def write_config(folder, components, **sections):

@@ -3,30 +3,12 @@
 from pathlib import Path
 
 import pytest
+from helpers.pipelines import write_short
 from spacy import registry
 from spacy.util import load_config, load_model_from_config
 from thinc.api import Config
 
 CONFIGS = Path(__file__).parents[2] / "configs"
-SHORT = """
-[nlp]
-lang = "en"
-pipeline = ["elmo", "tagger"]
-
-[components]
-
-[components.elmo]
-factory = "elmo"
-
-[components.tagger]
-factory = "tagger"
-
-[components.tagger.model]
-@architectures = "spacy.Tagger.v2"
-
-[components.tagger.model.tok2vec]
-@architectures = "spacy-elmo.Tok2VecWithElmo.v1"
-"""
 TASKS = ["tagging", "parsing", "ner", "textcat", "spancat"]
 
 
@@ -52,7 +34,9 @@ def describe(model):
 
 @pytest.mark.parametrize("task", TASKS)
 def test_the_component_has_the_settings_of_the_configs(task):
-    nlp = load_model_from_config(Config().from_str(SHORT), auto_fill=True)
+    nlp = load_model_from_config(
+        Config().from_str(write_short("spacy-elmo.Tok2VecWithElmo.v1")), auto_fill=True
+    )
     assert nlp.config["components"]["elmo"] == load(task)["components"]["elmo"]
 
 

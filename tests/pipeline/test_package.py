@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import spacy
 import srsly
+from helpers.command import run_spacy
 from helpers.environments import install_wheel, make_environment
 from helpers.pipelines import (
     TEXTS,
@@ -18,7 +19,6 @@ from helpers.pipelines import (
     mean_of_layers,
     predictions,
     run_python,
-    run_spacy,
     same_weights,
     save_bilm,
     tagger,

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import spacy
 import srsly
+from helpers.command import run_spacy
 from helpers.pipelines import (
     TEXTS,
     elmo,
@@ -17,7 +18,6 @@ from helpers.pipelines import (
     ner,
     paths,
     predictions,
-    run_spacy,
     same_weights,
     save_bilm,
     tagger,
@@ -26,6 +26,7 @@ from helpers.pipelines import (
     train_shared,
     vectors,
     write_config,
+    write_short,
 )
 from spacy.tokens import DocBin
 from thinc.api import Config
@@ -181,28 +182,10 @@ def test_train_beside_tok2vec_and_with_a_bilm_named_for_initialize(tmp_path):
 
 @pytest.mark.slow
 def test_init_fill_config_adds_our_defaults(tmp_path):
+    text = write_short("spacy-elmo.ElmoTok2Vec.v1", "window = 100\noverlap = 20")
     (tmp_path / "partial.cfg").write_text(
-        """
-[nlp]
-lang = "en"
-pipeline = ["elmo", "tagger"]
-
-[components]
-
-[components.elmo]
-factory = "elmo"
-window = 100
-overlap = 20
-
-[components.tagger]
-factory = "tagger"
-
-[components.tagger.model]
-@architectures = "spacy.Tagger.v2"
-
-[components.tagger.model.tok2vec]
-@architectures = "spacy-elmo.ElmoTok2Vec.v1"
-
+        text
+        + """
 [components.tagger.model.tok2vec.elmo]
 @architectures = "spacy-elmo.ElmoListener.v1"
 

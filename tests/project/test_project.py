@@ -1,23 +1,27 @@
 """Test what the commands of project.yml write, and when they are skipped."""
 
-import os
 import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from pydoc_data import topics
 
 import numpy as np
 import pytest
 import srsly
 from helpers.analysis import save_vectors
+from helpers.command import call_spacy, refused, run_project_command, text
+from helpers.comparing import FakeTraining, compare_in_process
 from helpers.models import write_files
 from helpers.pipelines import save_bilm
 from helpers.pretraining import CONFIG
 from helpers.reference import random_arrays, random_options
 from weasel.cli.run import load_project_config
 
+import spacy_elmo.report
 from spacy_elmo import load_bilm
+from spacy_elmo.compare.jobs import JOBS
 from spacy_elmo.pretrain.progress import load_log
 
 ROOT = Path(__file__).parents[2]
@@ -42,33 +46,33 @@ ON_DEVICES = {"pretrain", "evaluate", "compare", "probe", "neighbors", "senses"}
 
 
 @pytest.fixture
-def project(tmp_path):
-    """A copy of the project with a tiny pretraining config."""
+def project(tmp_path, monkeypatch):
+    """A copy of the project with a tiny pretraining config and little data. To save
+    time, its commands run in this process, the speed of pipelines is not measured, and
+    the report cannot draw its charts."""
     for name in ("configs", "assets", "examples"):
         shutil.copytree(ROOT / name, tmp_path / name)
     shutil.copy(ROOT / "project.yml", tmp_path)
     (tmp_path / "tiny.cfg").write_text(CONFIG)
+    for path in tmp_path.glob("assets/treebank/*/*.conllu"):
+        sentences = path.read_text("utf8").split("\n\n")
+        path.write_text("\n\n".join(sentences[:60]).strip() + "\n\n", "utf8")
+    few = dict(sorted(topics.topics.items())[:20])
+    monkeypatch.setattr(topics, "topics", few)  # of them, the demo text is made
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("weasel.cli.run.run_command", run_project_command)
+    compare_in_process(monkeypatch)
+    monkeypatch.setattr(spacy_elmo.report, "load_vega", lambda: "1")
     return tmp_path
-
-
-def spacy(project, *args, env=None):
-    result = subprocess.run(
-        [sys.executable, "-m", "spacy", *map(str, args)],
-        cwd=project,
-        env={**os.environ, "OMP_NUM_THREADS": "1", **(env or {})},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    return result.returncode, " ".join(result.stdout.split())
 
 
 def run(project, workflow, **variables):
     """Run a workflow, and return the names of the commands that were not skipped."""
     given = {**SMALL, **variables}
     flags = [part for k, v in given.items() for part in (f"--vars.{k}", v)]
-    code, out = spacy(project, "project", "run", workflow, ".", *flags)
-    assert code == 0, out
+    done = call_spacy("project", "run", workflow, ".", *flags)
+    assert done.exit_code == 0, (done.output, done.exc_info)
+    out = text(done)
     names = [command["name"] for command in PROJECT["commands"]]
     return [n for n in names if f"= {n} =" in out and f"Skipping '{n}'" not in out]
 
@@ -116,23 +120,24 @@ def test_commands_run_again_for_another_or_changed_bilm(project):
         save_bilm(project / "mine", seed)
         assert set(run(project, "probe", bilm="mine")) == looks | always
     assert set(run(project, "probe", bilm="mine")) == always
-    code, out = spacy(project, "project", "run", "probe", ".", "--vars.bilm", "nowhere")
-    assert code == 1 and "nowhere: no such file or folder; expected" in out
+    done = call_spacy("project", "run", "probe", ".", "--vars.bilm", "nowhere")
+    assert done.exit_code == 1
+    assert "nowhere: no such file or folder; expected" in text(done)
     run(project, "clean")
     assert not list(project.glob("training/en")) + list(project.glob("corpus/en"))
 
 
 @pytest.mark.slow
 def test_pretraining_runs_again_for_a_changed_text(project):
-    text = project / "my.txt"
+    path = project / "my.txt"
     prose = (project / "assets" / "text" / "en.txt").read_text("utf8")
-    text.write_text(prose, "utf8")
+    path.write_text(prose, "utf8")
     given = {"raw_text": "my.txt", "lang": "xx"}
     assert "pretrain-bilm" in run(project, "pretrain", **given)
     first = srsly.read_json(project / "training/xx/bilm/model-best/config.json")
     assert first["training"]["lang"] == "xx" and first["lstm"]["n_layers"] == 2
     assert "pretrain-bilm" not in run(project, "pretrain", **given)
-    text.write_text(prose + "\n\nOne more.\n", "utf8")
+    path.write_text(prose + "\n\nOne more.\n", "utf8")
     assert "pretrain-bilm" in run(project, "pretrain", **given, lstm_dim=6, n_layers=1)
     third = srsly.read_json(project / "training/xx/bilm/model-best/config.json")
     assert third["lstm"]["dim"] == 6 and third["lstm"]["n_layers"] == 1
@@ -168,7 +173,13 @@ def test_a_published_bilm_is_converted(project):
         rng = np.random.default_rng(seed)
         options = random_options(rng)
         write_files(project / "published", options, random_arrays(options, rng))
-        assert run(project, "convert-bilm", source="published") == ["convert-bilm"]
+        if seed == 0:  # as users do it, with a process for each command
+            run_spacy = [sys.executable, "-m", "spacy", "project", "run"]
+            args = ["convert-bilm", ".", "--vars.source", "published"]
+            subprocess.run([*run_spacy, *args], check=True)
+        else:
+            done = run(project, "convert-bilm", source="published")
+            assert done == ["convert-bilm"]
         found, expected = (
             load_bilm(project / name).embed([["눈", "snow"]])[0]
             for name in ("training/converted", "published")
@@ -178,8 +189,13 @@ def test_a_published_bilm_is_converted(project):
 
 
 @pytest.mark.slow
-def test_comparison_with_less_data(project):
-    """Use the default shares of the project. Two of them are less than all data."""
+def test_comparison_with_less_data(project, monkeypatch):
+    """Use the default shares of the project. Two of them are less than all data. The
+    scores are invented."""
+    monkeypatch.setitem(JOBS, "train", FakeTraining())
+    monkeypatch.setitem(JOBS, "layers", lambda **arguments: 0)
+    treebank = Path("assets", "treebank")
+    shutil.copytree(ROOT / treebank, project / treebank, dirs_exist_ok=True)
     save_bilm(project / "mine")
     shares = PROJECT["vars"]["shares"]
     done = run(project, "compare", bilm="mine", shares=shares)
@@ -230,7 +246,7 @@ def test_korean_pipelines_and_packages(project):
 
 
 @pytest.mark.slow
-def test_treebanks_are_downloaded_by_git(project, tmp_path_factory):
+def test_treebanks_are_downloaded_by_git(project, tmp_path_factory, monkeypatch):
     remote = tmp_path_factory.mktemp("remote")
     bank = remote / "UD_Test-Sample"
     bank.mkdir()
@@ -245,9 +261,9 @@ def test_treebanks_are_downloaded_by_git(project, tmp_path_factory):
         "HTTPS_PROXY": "http://127.0.0.1:9",
         "https_proxy": "http://127.0.0.1:9",
     }
-    args = ["elmo", "assets", ".", "--vars.ud", "UD_Test-Sample"]
-    code, out = spacy(project, *args, env=env)
-    assert code == 1
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    out = refused("assets", ".", "--vars.ud", "UD_Test-Sample")
     assert "An asset could not be downloaded. Is there a network" in out
     assert (project / "assets/UD_Test-Sample/te-ud-train.conllu").exists()
 

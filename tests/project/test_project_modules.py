@@ -1,36 +1,17 @@
 """Test the modules of spacy_elmo.project, which project.yml calls."""
 
-import contextlib
-import io
-import runpy
 import shutil
-import sys
-from unittest import mock
 
 import spacy
 import srsly
+from helpers.command import call_module
 from helpers.pipelines import save_bilm
 
 from spacy_elmo.fingerprints import fingerprint_path
 
 
 def call(name, *args):
-    """Run a module as `python -m` does, but in this process. Return its exit code and
-    its error message."""
-    module = f"spacy_elmo.project.{name}"
-    sys.modules.pop(module, None)  # `python -m` starts without it
-    said = io.StringIO()
-    with (
-        mock.patch.object(sys, "argv", [name, *map(str, args)]),
-        contextlib.redirect_stderr(said),
-    ):
-        try:
-            runpy.run_module(module, run_name="__main__")
-        except SystemExit as stop:
-            if isinstance(stop.code, str):
-                return 1, " ".join(stop.code.split())
-            return stop.code or 0, " ".join(said.getvalue().split())
-    return 0, " ".join(said.getvalue().split())
+    return call_module(f"spacy_elmo.project.{name}", *args)
 
 
 def fingerprint(tmp_path, source):

@@ -5,8 +5,9 @@ import re
 import pytest
 import spacy
 import srsly
+from helpers.command import run_spacy
 from helpers.pages import DOCS, read_blocks
-from helpers.pipelines import SENTENCES, make_docs, run_spacy
+from helpers.pipelines import SENTENCES, make_docs
 from helpers.tasks import mixes_of
 from spacy.tokens import DocBin
 

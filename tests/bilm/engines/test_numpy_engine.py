@@ -13,9 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.native_models import VOCAB, every_kind, make_bilm
+from helpers.random_models import CALLS, for_random_models
 from helpers.vectors import A, B, C, difference, same_bits
-from hypothesis import Phase, given, settings
-from hypothesis import strategies as st
 
 from spacy_elmo.bilm import NumpyBiLM, load_bilm
 from spacy_elmo.bilm.engines import (
@@ -26,12 +25,6 @@ from spacy_elmo.bilm.engines import (
 )
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
-HANGUL = "동해물과백두산이마르고닳도록하느님이보우하사"
-CALLS = [
-    [["The", "cat", HANGUL], [], ["", "<S>", "\ud800", "x" * 60, "naïve"]],
-    [["sat"]],
-    [["on"], ["a", "mat", "."], [], ["A", "new", "row"]],
-]
 
 
 def assert_agrees(pair, calls, tolerance=1e-5):
@@ -49,23 +42,9 @@ def assert_agrees(pair, calls, tolerance=1e-5):
         assert difference(found, bilm.embed(sentences, stateful=True)) <= tolerance
 
 
-words = st.one_of(
-    st.sampled_from(["", "<S>", "a", "é", HANGUL, "x" * 60, "\ud800", "𝔘"]),
-    st.text(max_size=14),
-)
-batches = st.lists(st.lists(words, max_size=4), min_size=1, max_size=3)
-
-
-@pytest.mark.slow
-@settings(max_examples=60, database=None, phases=[Phase.generate])
-@given(
-    seed=st.integers(0, 2**32 - 1),
-    calls=st.lists(batches, min_size=2, max_size=3),
-    n_rows=st.sampled_from([261, 262]),
-)
-def test_random_models_agree(random_pair, seed, calls, n_rows):
-    # Larger weights may make a model chaotic, so that rounding errors grow.
-    assert_agrees(random_pair(seed, n_rows=n_rows, scale=0.4), calls)
+@for_random_models
+def test_random_models_agree(pair, calls):
+    assert_agrees(pair, calls)
 
 
 @pytest.mark.parametrize(
