@@ -1,12 +1,13 @@
 """Test that `compare` uses its earlier results again if nothing has changed."""
 
+import os
 import shutil
-import subprocess
-import sys
+import signal
 import time
 
 import pytest
-from helpers.comparing import compare, load_runs, make_command
+from helpers.comparing import compare, load_runs
+from helpers.forks import fork, wait
 from helpers.pipelines import make_docs, save_bilm
 from spacy.tokens import DocBin
 from thinc.api import Config
@@ -79,18 +80,18 @@ def test_runs_are_repeated_after_a_change_of_config_or_data(
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_comparison_continues_after_it_was_killed(data, in_process, tmp_path):
-    args = [*make_command(data, tmp_path), "--variants", "baseline", "--seeds", "0,1,2"]
-    process = subprocess.Popen([sys.executable, "-m", "spacy", "elmo", *map(str, args)])
-    while process.poll() is None and not load_runs(tmp_path):
-        time.sleep(0.05)
-    process.kill()
-    process.wait()
+    wanted = {"variants": ["baseline"], "seeds": range(3), "shares": [1]}
+    child = fork(lambda: compare(data, tmp_path, wanted))
+    end = time.monotonic() + 120
+    while not load_runs(tmp_path) and time.monotonic() < end:
+        time.sleep(0.01)
+    os.kill(child, signal.SIGKILL)
+    assert wait(child) == -signal.SIGKILL
     done = {path: path.read_bytes() for path in tmp_path.glob("runs/*.json")}
     assert 0 < len(done) < 3
-    compare(
-        data, tmp_path, {"variants": ["baseline"], "seeds": range(3), "shares": [1]}
-    )
+    compare(data, tmp_path, wanted)
     assert len(load_runs(tmp_path)) == 3
     for path, content in done.items():
         assert path.read_bytes() == content

@@ -1,6 +1,8 @@
 """Hold out documents of a corpus to evaluate on."""
 
 import json
+import multiprocessing
+import os
 
 import pytest
 import spacy
@@ -124,6 +126,9 @@ def test_the_number_of_processes_does_not_change_the_files(tmp_path, monkeypatch
     path, _ = few_documents(tmp_path, kind)
     monkeypatch.setattr(chunks, "CHUNK_CHARACTERS", 20)
     monkeypatch.setattr(tokenized_chunks, "FEW_CHUNKS", 1)
+    if hasattr(os, "fork"):  # forked processes need not import spaCy and torch
+        context = multiprocessing.get_context("fork")
+        monkeypatch.setattr(tokenized_chunks, "get_context", lambda kind: context)
     for n in (1, 2):
         build(tmp_path / str(n), path, dev_share=1e-4, n_process=n)
     assert files(tmp_path / "1") == files(tmp_path / "2")

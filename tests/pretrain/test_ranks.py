@@ -1,20 +1,23 @@
-"""Train one model in several processes, by torchrun with gloo on one machine."""
+"""Train one model in several processes with gloo on one machine: under torchrun, or
+forked, which saves the time to import torch and spaCy in each of them."""
 
 import os
-import signal
+import socket
 import subprocess
 import sys
-import time
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
-from helpers.pretraining import write_config, write_text
+from helpers.forks import fork, wait
+from helpers.pretraining import run_training, write_config, write_text
 from safetensors.torch import load_file
 
 from spacy_elmo import load_bilm
 from spacy_elmo.cli.common_options import get_device
+from spacy_elmo.pretrain import pretraining, trainer
 from spacy_elmo.pretrain.checkpoints import Checkpoints
 from spacy_elmo.pretrain.pretrain_config import load_config
 from spacy_elmo.pretrain.pretraining import pretrain
@@ -23,6 +26,7 @@ from spacy_elmo.pretrain.ranks import Ranks, choose_gpu
 from spacy_elmo.pretrain.trainer import Trainer
 
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
 @pytest.fixture
@@ -31,56 +35,88 @@ def config_path(tmp_path):
     return write_config(tmp_path / "config.cfg", text)
 
 
-def start(config_path, output, *args, restarts=0):
-    command = [*TORCHRUN, "--nproc-per-node", 2, "--max-restarts", restarts]
-    command += ["-m", "spacy", "elmo", "pretrain", config_path, "--output", output]
-    env = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(
-        list(map(str, [*command, *args])),
-        env=env,
+# Runs `spacy` under torchrun. At its tenth step, the second process dies, but not once
+# it was started again.
+DYING = """if True:
+    import os, signal
+    from spacy.cli import setup_cli
+    from spacy_elmo.pretrain.trainer import Trainer
+
+    make_step, steps = Trainer.step, []
+
+    def step(trainer):
+        steps.append(1)
+        if len(steps) == 10:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return make_step(trainer)
+
+    if os.environ["RANK"] == "1" and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+        Trainer.step = step
+    setup_cli()
+"""
+
+
+def run_torchrun(config_path, output, *, restarts):
+    """Run a pretraining in which a process dies, and return the exit code and the text
+    that was printed."""
+    script = output.with_name("dying.py")
+    script.write_text(DYING, "utf8")
+    command = [*TORCHRUN, "--nproc-per-node", 2, "--max-restarts", restarts, script]
+    command += ["elmo", "pretrain", config_path, "--output", output]
+    command += ["--training.max_steps", 16]
+    done = subprocess.run(
+        list(map(str, command)),
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        timeout=300,
     )
+    return done.returncode, " ".join(done.stdout.split())
+
+
+def fork_two(work):
+    """Call work(rank) in two processes, with the variables that torchrun would set."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free.getsockname()[1]}
+
+    def work_as(rank):
+        variables = {**address, "WORLD_SIZE": 2, "RANK": rank, "LOCAL_RANK": rank}
+        os.environ.update({name: str(value) for name, value in variables.items()})
+        work(rank)
+
+    children = [fork(partial(work_as, rank)) for rank in (0, 1)]
+    assert [wait(child, seconds=120) for child in children] == [0, 0]
+
+
+def train_in_two(config_path, output, **settings):
+    """Run a training in two processes, and return what both have printed."""
+    paths = [output.with_name(f"{output.name}-{rank}.txt") for rank in (0, 1)]
+
+    def work(rank):
+        paths[rank].write_text(run_training(config_path, output, **settings), "utf8")
+
+    fork_two(work)
+    return "\n".join(path.read_text("utf8") for path in paths)
 
 
 def entries(output, kind):
     return [e for e in load_log(output / "log.jsonl") if e["type"] == kind]
 
 
-def wait_for_step(output, step, process):
-    """Wait until there is a checkpoint of this step or a later one."""
-    checkpoints = Checkpoints(output / "checkpoints")
-    while not any(found >= step for found in checkpoints.steps()):
-        assert process.poll() is None, process.stdout.read()
-        time.sleep(0.02)
-
-
-def worker_of(process):
-    """Return the process id of the second worker that torchrun has started."""
-    found = subprocess.run(
-        ["pgrep", "-P", str(process.pid)], capture_output=True, text=True
-    )
-    return int(found.stdout.split()[-1])
-
-
 @pytest.mark.slow
+@needs_fork
 @pytest.mark.parametrize("softmax", ["full", "adaptive"])
 def test_two_processes_are_one_with_twice_the_batch(config_path, tmp_path, softmax):
-    args = ["--training.dropout", 0.0, "--vocab.softmax", softmax]
-    args += ["--training.max_steps", 40, "--training.eval_frequency", 20]
-    process = start(config_path, tmp_path / "two", *args)
-    out, _ = process.communicate(timeout=300)
-    assert process.returncode == 0, out
-    overrides = {
-        "training.dropout": 0.0,
-        "training.max_steps": 40,
-        "training.eval_frequency": 20,
-        "training.batch_size": 8,
-        "vocab.softmax": softmax,
+    settings = {
+        "training__dropout": 0.0,
+        "training__max_steps": 20,
+        "training__eval_frequency": 10,
+        "vocab__softmax": softmax,
     }
-    config = load_config(config_path, overrides)
-    pretrain(config, tmp_path / "one", say=lambda text: None)
+    train_in_two(config_path, tmp_path / "two", **settings)
+    run_training(config_path, tmp_path / "one", training__batch_size=8, **settings)
     for kind, keys in (
         ("step", ["forward_loss", "backward_loss"]),
         ("evaluation", ["forward", "backward", "mean", "n_tokens", "unknown_rate"]),
@@ -99,31 +135,24 @@ def test_two_processes_are_one_with_twice_the_batch(config_path, tmp_path, softm
 
 
 @pytest.mark.slow
+@needs_fork
 def test_sampled_softmax_and_resume_on_another_number(config_path, tmp_path):
-    args = ["--vocab.softmax", "sampled", "--vocab.n_samples", 20]
-    process = start(config_path, tmp_path / "run", *args)
-    out, _ = process.communicate(timeout=300)
-    assert process.returncode == 0, out
-    overrides = {
-        "vocab.softmax": "sampled",
-        "vocab.n_samples": 20,
-        "training.max_steps": 16,
-    }
-    said = []
-    config = load_config(config_path, overrides)
-    pretrain(config, tmp_path / "run", resume=True, say=said.append)
-    assert any("written by 2 processes and this run has 1" in line for line in said)
-    assert any("Continuing from step 12" in line for line in said)
-    assert entries(tmp_path / "run", "evaluation")[-1]["step"] == 16
+    settings = {"vocab__softmax": "sampled", "vocab__n_samples": 20}
+    output = tmp_path / "run"
+    train_in_two(config_path, output, **settings)
+    settings["training__max_steps"] = 16
+    said = run_training(config_path, output, resume=True, **settings)
+    assert "written by 2 processes and this run has 1" in said
+    assert "Continuing from step 12" in said
+    assert entries(output, "evaluation")[-1]["step"] == 16
 
 
 @pytest.mark.slow
+@needs_fork
 def test_what_one_process_began_two_go_on_with(config_path, tmp_path):
     output = tmp_path / "run"
-    pretrain(load_config(config_path, {}), output, say=lambda text: None)
-    process = start(config_path, output, "--resume", "--training.max_steps", 16)
-    out, _ = process.communicate(timeout=300)
-    assert process.returncode == 0, out
+    run_training(config_path, output)
+    out = train_in_two(config_path, output, resume=True, training__max_steps=16)
     assert "and this run has 2: LSTM states start from zero" in out
     assert out.count("Continuing from step 12") == 1  # only the first process prints
     steps = [entry["step"] for entry in entries(output, "evaluation")]
@@ -137,61 +166,45 @@ def test_what_one_process_began_two_go_on_with(config_path, tmp_path):
     assert (facts["progress"]["epoch"], facts["progress"]["window"]) == (0, 6 + 4)
 
 
-# Each process has a different clock: that of the second process is four times as fast.
-TWO_CLOCKS = """if True:
-    import os, sys
-    from pathlib import Path
-    import torch
-    from spacy_elmo.pretrain import trainer
-    from spacy_elmo.pretrain.pretrain_config import load_config
-    from spacy_elmo.pretrain.pretraining import pretrain
-
-    rank = int(os.environ["RANK"])
-    rates = []
-
-    class Clock:
-        seconds = 0.0
-
-        @classmethod
-        def monotonic(cls):
-            cls.seconds += 0.25 * (1 + 3 * rank)
-            return cls.seconds
-
-    class Trainer(trainer.Trainer):
-        def learn_rate(self):
-            rates.append(super().learn_rate())
-            return rates[-1]
-
-        def run(self):
-            super().run()
-            kept = {"rates": rates, "weights": dict(self.weights)}
-            torch.save(kept, Path(sys.argv[2]) / f"{rank}.pt")
-
-    trainer.time = Clock
-    from spacy_elmo.pretrain import pretraining as run
-    run.Trainer = Trainer
-    overrides = {
-        "training.max_steps": 0,
-        "training.max_minutes": 0.1,
-        "training.eval_frequency": 1000000,
-        "training.checkpoint_minutes": 0.02,
-        "training.schedule.decay": "linear",
-    }
-    pretrain(load_config(Path(sys.argv[1]), overrides), Path(sys.argv[2]))
-"""
-
-
 @pytest.mark.slow
+@needs_fork
 def test_all_processes_go_by_one_clock(config_path, tmp_path):
-    script = tmp_path / "two_clocks.py"
-    script.write_text(TWO_CLOCKS, "utf8")
-    (tmp_path / "run").mkdir()
-    command = [*TORCHRUN, "--nproc-per-node", 2, script, config_path, tmp_path / "run"]
-    env = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        list(map(str, command)), env=env, capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    settings = {
+        "training__max_steps": 0,
+        "training__max_minutes": 0.1,
+        "training__eval_frequency": 1000000,
+        "training__checkpoint_minutes": 0.02,
+        "training__schedule__decay": "linear",
+    }
+
+    def work(rank):
+        rates = []
+
+        class Clock:
+            """A clock that is four times as fast in the second process."""
+
+            seconds = 0.0
+
+            @classmethod
+            def monotonic(cls):
+                cls.seconds += 0.25 * (1 + 3 * rank)
+                return cls.seconds
+
+        class WatchedTrainer(Trainer):
+            def learn_rate(self):
+                rates.append(super().learn_rate())
+                return rates[-1]
+
+            def run(self):
+                super().run()
+                kept = {"rates": rates, "weights": dict(self.weights)}
+                torch.save(kept, tmp_path / "run" / f"{rank}.pt")
+
+        trainer.time = Clock
+        pretraining.Trainer = WatchedTrainer
+        run_training(config_path, tmp_path / "run", **settings)
+
+    fork_two(work)
     first, second = (torch.load(tmp_path / "run" / f"{n}.pt") for n in (0, 1))
     assert first["rates"] == second["rates"]
     # The limit is 6 seconds. A step takes 0.25 seconds, as does each of 4 checkpoints.
@@ -312,31 +325,18 @@ def test_errors_of_the_model_are_not_those_of_the_exchange(
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="pgrep")
 def test_a_process_that_dies_stops_the_job(config_path, tmp_path):
-    process = start(config_path, tmp_path / "run", "--training.max_steps", 1000000)
-    wait_for_step(tmp_path / "run", 8, process)
-    os.kill(worker_of(process), signal.SIGKILL)
-    out, _ = process.communicate(timeout=120)
-    assert process.returncode != 0
-    assert "--resume continues from the last checkpoint" in " ".join(out.split()) or (
-        "SIGKILL" in out
-    )
-    config = load_config(config_path, {"training.max_steps": 1})
-    said = []
-    pretrain(config, tmp_path / "run", resume=True, say=said.append)
-    assert any(line.startswith("Continuing from step") for line in said)
+    code, out = run_torchrun(config_path, tmp_path / "run", restarts=0)
+    assert code != 0
+    assert "--resume continues from the last checkpoint" in out or "SIGKILL" in out
+    said = run_training(config_path, tmp_path / "run", resume=True)
+    assert "Continuing from step 8" in said
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="pgrep")
 def test_torchrun_starts_again_where_it_was(config_path, tmp_path):
-    args = ["--training.max_steps", 400]
-    process = start(config_path, tmp_path / "run", *args, restarts=3)
-    wait_for_step(tmp_path / "run", 8, process)
-    os.kill(worker_of(process), signal.SIGKILL)
-    out, _ = process.communicate(timeout=300)
-    assert process.returncode == 0, out
-    assert "Continuing from step" in out
+    code, out = run_torchrun(config_path, tmp_path / "run", restarts=3)
+    assert code == 0, out
+    assert "Continuing from step 8" in out
     steps = [entry["step"] for entry in entries(tmp_path / "run", "evaluation")]
-    assert steps == list(range(4, 401, 4))
+    assert steps == [4, 8, 12, 16]

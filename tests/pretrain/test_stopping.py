@@ -96,7 +96,7 @@ def test_ctrl_c_while_the_text_is_read(config_path, tmp_path, n_process):
     (tmp_path / "waiting.py").write_text(WAITING, "utf8")
     args = [sys.executable, "waiting.py", "elmo", "pretrain", config_path]
     args += ["--output", "run", "--corpus.tokenizer", "spacy_elmo.waiting.v1"]
-    args += ["--corpus.n_process", n_process]
+    args += ["--corpus.n_process"]
     options = {
         "cwd": tmp_path,
         "env": {**os.environ, "OMP_NUM_THREADS": "1"},
@@ -106,7 +106,8 @@ def test_ctrl_c_while_the_text_is_read(config_path, tmp_path, n_process):
     }
     args = list(map(str, args))
     # Ctrl-C in a terminal reaches all processes of the command, so they form a group.
-    process = subprocess.Popen(args, start_new_session=True, **options)
+    first = [*args, str(n_process)]
+    process = subprocess.Popen(first, start_new_session=True, **options)
     while len(list(tmp_path.glob("waiting-*"))) < n_process:
         assert process.poll() is None, process.stdout.read()
         time.sleep(0.01)
@@ -118,7 +119,7 @@ def test_ctrl_c_while_the_text_is_read(config_path, tmp_path, n_process):
     assert "Run the same command again" in out
     assert not (tmp_path / "run" / "corpus" / "corpus.json").exists()
 
-    done = subprocess.run(args, timeout=300, **options)
+    done = subprocess.run([*args, "1"], timeout=300, **options)
     assert done.returncode == 0, done.stdout
     assert done.stdout.startswith("Tokenized: ")  # not "Found the tokenized text"
     assert (tmp_path / "run" / "model-last").exists()
