@@ -70,6 +70,18 @@ def pytest_configure(config):
         require_cpu()  # only tests with the fixture `device` use the GPU
 
 
+@pytest.hookimpl(optionalhook=True, tryfirst=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Let the processes of `pytest -n` begin with equal parts of the tests in their
+    order, and then take tests from each other. By default they would take turns, and
+    each would make the fixtures of almost every file."""
+    from xdist.scheduler import WorkStealingScheduling
+
+    if config.getoption("dist") == "load":
+        return WorkStealingScheduling(config, log)
+    return None
+
+
 @pytest.fixture
 def device(request, monkeypatch):
     """Make Thinc and spaCy use a GPU during a test.
