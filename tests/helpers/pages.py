@@ -72,6 +72,11 @@ def is_installation(block):
     return "pip install" in block.code
 
 
+def is_for_contributors(block):
+    """Tell whether a block tests or checks this repository."""
+    return block.code.startswith(("python -m pytest", "ruff ", "mkdocs "))
+
+
 def read_prose(path):
     """Return a page without its code blocks."""
     return FENCED.sub("", path.read_text("utf8"))

@@ -15,6 +15,7 @@ from helpers.pages import (
     ROOT,
     count_numbers,
     find_korean,
+    is_for_contributors,
     is_installation,
     load_pyproject,
     page_id,
@@ -94,6 +95,14 @@ def test_first_command_runs_the_project_and_second_the_tests():
         assert second.code.strip() in commands
 
 
+def test_workflow_runs_the_commands_for_contributors():
+    workflow = (ROOT / ".github" / "workflows" / "tests.yml").read_text("utf8")
+    blocks = filter(is_for_contributors, read_blocks(DOCS / "contributing.md", "bash"))
+    lines = [line for block in blocks for line in block.code.splitlines()]
+    assert len(lines) == 4
+    assert [line for line in lines if line not in workflow] == []
+
+
 @in_both_languages(README)
 def test_readme_names_all_extras(page):
     extras = set(load_pyproject()["project"]["optional-dependencies"])
@@ -123,7 +132,7 @@ def test_files_exist(page):
         assert (ROOT / name).exists(), name
 
 
-@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/architecture.md"])
+@pytest.mark.parametrize("name", ["docs/contributing.md", "docs/architecture.md"])
 def test_modules_named_for_contributors_exist(name):
     names = re.findall(r"\b[a-z_]+/[a-z_0-9/]+\.py\b", (ROOT / name).read_text("utf8"))
     assert names

@@ -17,6 +17,7 @@ from helpers.pages import (
     ENGLISH,
     ROOT,
     find_korean,
+    is_for_contributors,
     is_installation,
     page_id,
     read_blocks,
@@ -35,7 +36,7 @@ COMMANDS = [
     block
     for page in ENGLISH
     for block in read_blocks(page, "bash")
-    if not is_installation(block)
+    if not is_installation(block) and not is_for_contributors(block)
 ]
 # Options that make a command finish quickly, by the first words of the command. They
 # are added at the end, because the last one counts if an option is given twice.
@@ -62,7 +63,8 @@ WRITTEN = {
     "python -m spacy elmo probe": "OUTPUT",
     "python -m spacy elmo neighbors": "OUTPUT",
     "python -m spacy elmo senses": "OUTPUT",
-    "python -m spacy elmo init-config": "training/ner.cfg",
+    "python -m spacy elmo init-config ner": "training/ner.cfg",
+    "python -m spacy elmo init-config tagging": "training/tagging.cfg",
     "python -m spacy elmo prepare": "corpus/en/treebank/train.spacy",
     "python -m spacy elmo report": "results/report.html",
     "python -m spacy elmo embed": "results/vectors.hdf5",
