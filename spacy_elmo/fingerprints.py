@@ -96,9 +96,13 @@ def _fill(file: Any, buffer: memoryview) -> int:
 def has_checksum(data: Any, checksum: Any) -> bool:
     """Tell whether data is as it was when its checksum was computed.
 
-    data (Any): The path of a file, or bytes.
+    data (Any): The path of a file, or bytes. A pipe or device, which might have no
+        end, is not read.
     checksum (Any): What `checksum_file` or `checksum_bytes` returned; anything else,
         such as a checksum of an unknown kind, does not fit.
     """
-    compute = checksum_file if isinstance(data, Path) else checksum_bytes
-    return bool(compute(data) == checksum)
+    if not isinstance(data, Path):
+        return bool(checksum_bytes(data) == checksum)
+    if data.exists() and not data.is_file():
+        return False
+    return bool(checksum_file(data) == checksum)

@@ -1,4 +1,6 @@
+import os
 import random
+from pathlib import Path
 
 import pytest
 
@@ -47,3 +49,10 @@ def test_blocks_that_change_places_change_the_checksum(size):
     blocks = [data[at : at + size] for at in range(0, len(data), size)]
     blocks[0], blocks[2] = blocks[2], blocks[0]
     assert not has_checksum(b"".join(blocks), checksum_bytes(data))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
+def test_a_pipe_or_device_has_no_checksum(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero"), tmp_path):
+        assert not has_checksum(path, checksum_bytes(b""))

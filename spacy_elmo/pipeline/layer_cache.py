@@ -182,7 +182,9 @@ class LayerCache:
         """Read the index files in a folder, and skip entries with incomplete layers."""
         for path in sorted(folder.glob("*.index")):
             data = path.with_suffix(".layers")
-            size = os.path.getsize(data) if data.exists() else 0
+            if not path.is_file() or not data.is_file():  # a pipe may have no end
+                continue
+            size = os.path.getsize(data)
             n_entries = os.path.getsize(path) // INDEX.itemsize
             entries = np.fromfile(path, dtype=INDEX, count=n_entries)
             for key, offset, n_tokens, checksum in entries.tolist():

@@ -6,17 +6,27 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
 from ..bilm.formats.tensors import save_arrays
 from ..files import OLD, remove_parts, restore_folder, write_folder_atomically
 from ..fingerprints import fingerprint_data, fingerprint_path
+from ..regular_files import read_regular
 
 FACTS = "facts.json"
 TENSORS = "tensors.safetensors"
 FACTS_CHECKSUM = "checksum_of_facts"
 N_KEPT = 2
+UNREADABLE = (
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    RecursionError,
+    SafetensorError,
+)
 
 
 class Checkpoints:
@@ -32,7 +42,7 @@ class Checkpoints:
         """Return the steps of all checkpoints, in ascending order."""
         names = self.folder.glob("step-*") if self.folder.exists() else []
         numbers = [name.name[5:] for name in names]
-        return sorted(int(number) for number in numbers if number.isdigit())
+        return sorted(int(number) for number in numbers if number.isdecimal())
 
     def save(
         self, step: int, tensors: dict[str, Tensor], facts: dict[str, Any]
@@ -79,14 +89,14 @@ class Checkpoints:
         for step in reversed(self.steps()):
             folder = self.folder / f"step-{step}"
             try:
-                facts = json.loads((folder / FACTS).read_text("utf8"))
+                facts = json.loads(read_regular(folder / FACTS))
                 if facts["checksum"] != fingerprint_path(folder / TENSORS):
                     raise ValueError(f"the checksum of {TENSORS} does not match")
                 # Older versions did not store the checksum of the facts.
                 if facts.get(FACTS_CHECKSUM, same := _checksum_of_facts(facts)) != same:
                     raise ValueError(f"the checksum of {FACTS} does not match")
                 return load_file(folder / TENSORS), facts
-            except (OSError, ValueError, KeyError, TypeError) as error:
+            except UNREADABLE as error:
                 say(f"{folder}: cannot be used ({error}); trying the one before it")
         return None
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..files import explain_errors, one_writer, part_path, sync, write_atomically
 from ..fingerprints import checksum_file, fingerprint_data, has_checksum
+from ..regular_files import read_regular
 from ..text.chunks import make_chunks
 from ..text.problems import Problems
 from ..text.sentences import load_sentences
@@ -87,7 +88,7 @@ class Corpus:
     def _check_checksums(self) -> None:
         for name in FILES:
             if name != META and not has_checksum(
-                self.folder / name, self.meta.get(CHECKSUMS, {}).get(name)
+                self.folder / name, self.meta[CHECKSUMS].get(name)
             ):
                 raise CorpusError(f"{self.folder / name}: the checksum does not match")
 
@@ -122,13 +123,16 @@ class Corpus:
 def _load_meta(path: Path) -> dict[str, Any]:
     """Load the facts about a corpus. Raise CorpusError if they are damaged."""
     try:
-        meta = json.loads(path.read_text("utf8"))
+        meta = json.loads(read_regular(path))
     except (ValueError, RecursionError):
         raise CorpusError(f"{path}: found no valid JSON") from None
     except OSError as error:
         raise CorpusError(f"{path}: cannot be read ({error.strerror})") from None
     if not isinstance(meta, dict) or meta.pop(CHECKSUM, None) != fingerprint_data(meta):
         raise CorpusError(f"{path}: the checksum does not match")
+    for name in (*PARTS, CHECKSUMS, "problems"):
+        if not isinstance(meta.get(name), dict):
+            raise CorpusError(f"{path}: found no section '{name}'")
     return meta
 
 

@@ -1,17 +1,18 @@
 """Damaged corpora, layer caches and checkpoints: each is noticed and made again, or
-left out, or refused in one sentence. None is believed."""
+left out. None is believed."""
 
 import shutil
 import warnings
 
-import pytest
+import numpy as np
+import torch
 from helpers.corpora import build
 from helpers.fuzzing import mutate, mutate_json
 from helpers.layer_caches import found, make_cache
-from helpers.pretraining import run_training, write_config, write_text
-from safetensors.numpy import load_file
+from helpers.pretraining import write_text
 
-from spacy_elmo.bilm.errors import SourceError
+from spacy_elmo.pipeline.layer_cache import INDEX
+from spacy_elmo.pretrain.checkpoints import Checkpoints
 
 
 def damage(path, rng):
@@ -26,9 +27,14 @@ def files_below(folder):
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-def read_corpus(corpus):
-    parts = [(part.tokens.tolist(), part.blocks.tolist()) for part in corpus[1:]]
-    return corpus[0].words, corpus[0].counts.tolist(), parts
+def damage_entry(path, rng):
+    """Replace one number in the index of a layer cache."""
+    entries = np.fromfile(path, dtype=INDEX)
+    name = rng.choice(["offset", "n_tokens"])
+    entries[name][rng.randrange(len(entries))] = rng.choice(
+        [-1, 0, 3, 10**6, 10**12, 2**62, -(2**63)]
+    )
+    entries.tofile(path)
 
 
 def test_any_corpus(fuzz, tmp_path):
@@ -36,7 +42,11 @@ def test_any_corpus(fuzz, tmp_path):
 
     def get_contents():
         corpus, _ = build(tmp_path / "corpus", text, dev_share=0.3)
-        return read_corpus((corpus, corpus.train, corpus.dev))
+        parts = [
+            (part.tokens.tolist(), part.blocks.tolist())
+            for part in (corpus.train, corpus.dev)
+        ]
+        return corpus.words, corpus.counts.tolist(), parts, corpus.meta
 
     expected = get_contents()
     for rng in fuzz.trials(30):
@@ -49,7 +59,9 @@ def test_any_cache(fuzz, tmp_path):
     for rng in fuzz.trials(30):
         shutil.rmtree(tmp_path / "cache", ignore_errors=True)
         shutil.copytree(tmp_path / "whole", tmp_path / "cache")
-        damage(rng.choice(files_below(tmp_path / "cache")), rng)
+        chosen = rng.choice(files_below(tmp_path / "cache"))
+        change = damage_entry if chosen.suffix == ".index" else damage
+        rng.choice([change, damage])(chosen, rng)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             cache = make_cache(folder=tmp_path / "cache")
@@ -57,28 +69,20 @@ def test_any_cache(fuzz, tmp_path):
             assert set(found(cache)) <= {1, 2, 3, 4}
 
 
-@pytest.mark.slow
 def test_any_checkpoint(fuzz, tmp_path):
-    text = write_text(tmp_path / "text.txt")
-    config = write_config(tmp_path / "config.cfg", text)
-    whole, part, run = (tmp_path / name for name in ("whole", "part", "run"))
-    run_training(config, whole)
-    run_training(config, part, training__max_steps=10)
+    def load(folder):
+        tensors, facts = Checkpoints(folder).load(lambda line: None)
+        numbers = {name: tensor.tolist() for name, tensor in tensors.items()}
+        return numbers, facts["progress"], facts["vocab"]
 
-    def read_weights(output):
-        files = ("weights.safetensors", "softmax.safetensors")
-        arrays = [load_file(output / "model-last" / name) for name in files]
-        return [{k: v.tobytes() for k, v in named.items()} for named in arrays]
-
-    expected = read_weights(whole)
-    for rng in fuzz.trials(6):
-        shutil.rmtree(run, ignore_errors=True)
-        shutil.copytree(part, run)
-        chosen = rng.choice(files_below(run / "checkpoints"))
-        damage(chosen, rng)
-        try:
-            run_training(config, run, resume=True)
-        except (ValueError, SourceError) as error:
-            assert "\n" not in str(error)
-        else:
-            assert read_weights(run) == expected, chosen.name
+    expected = []
+    for step in (1, 2):
+        tensors = {"a": torch.arange(99) * step, "b": torch.rand(9, 9)}
+        facts = {"progress": {"step": step, "loss": step / 7}, "vocab": ["w"] * 99}
+        Checkpoints(tmp_path / "whole").save(step, tensors, facts)
+        expected.append(load(tmp_path / "whole"))
+    for rng in fuzz.trials(60):
+        shutil.rmtree(tmp_path / "run", ignore_errors=True)
+        shutil.copytree(tmp_path / "whole", tmp_path / "run")
+        damage(rng.choice(files_below(tmp_path / "run" / "step-2")), rng)
+        assert load(tmp_path / "run") in expected

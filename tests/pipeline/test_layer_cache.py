@@ -146,6 +146,16 @@ def test_a_deleted_file_is_no_error(tmp_path, suffix):
     assert found(cache) == ([1, 2] if suffix == "index" else [])
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
+@pytest.mark.parametrize("suffix", ["index", "layers"])
+def test_a_pipe_is_not_read(tmp_path, suffix):
+    make_cache(folder=tmp_path, numbers=[0, 1])
+    (path,) = tmp_path.glob(f"*.{suffix}")
+    path.unlink()
+    os.mkfifo(path)
+    assert found(make_cache(folder=tmp_path)) == []
+
+
 def test_a_folder_that_cannot_be_made_costs_one_warning(tmp_path):
     (tmp_path / "file").write_text("not a folder")
     with pytest.warns(UserWarning, match="layer cache cannot be written") as caught:

@@ -1,5 +1,6 @@
 """Write a corpus once, and again only if something has changed."""
 
+import json
 import os
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from helpers.full_disk import full_disk
 from helpers.pretraining import write_text
 
 from spacy_elmo.files import WriteError, one_writer
+from spacy_elmo.fingerprints import fingerprint_data
 from spacy_elmo.pretrain import corpus as corpus_module
 from spacy_elmo.pretrain import corpus_writer
 from spacy_elmo.pretrain.corpus import Corpus, CorpusError
@@ -36,6 +38,8 @@ DAMAGES = {
     "half": lambda path: path.write_bytes(path.read_bytes()[::2]),
     "more": lambda path: path.write_bytes(path.read_bytes() + b"[{}]"),
 }
+if hasattr(os, "mkfifo"):
+    DAMAGES["a pipe"] = lambda path: (path.unlink(), os.mkfifo(path))
 
 
 def files(folder):
@@ -122,6 +126,21 @@ def test_a_damaged_corpus_is_made_again(tmp_path, name, damage):
     if (damage, name) != (Path.unlink, corpus_module.META):
         assert len(said) == 1 and said[0].startswith(f"{folder / name}: ")
         assert said[0].endswith("; preparing the text again")
+
+
+@pytest.mark.parametrize("name", ["train", "dev", "checksums", "problems"])
+@pytest.mark.parametrize("value", [None, 3, []])
+def test_facts_with_wrong_contents_and_a_right_checksum(name, value, tmp_path):
+    path = write_text(tmp_path / "a.txt")
+    build(tmp_path / "corpus", path)
+    meta = json.loads((tmp_path / "corpus" / "corpus.json").read_text("utf8"))
+    del meta["checksum"]
+    meta[name] = value
+    meta["checksum"] = fingerprint_data(meta)
+    (tmp_path / "corpus" / "corpus.json").write_text(json.dumps(meta))
+    said = []
+    assert build(tmp_path / "corpus", path, say=said.append)[1]
+    assert f"found no section '{name}'" in said[0]
 
 
 @pytest.mark.parametrize(
