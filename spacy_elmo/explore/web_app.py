@@ -29,15 +29,19 @@ from .page_requests import (
 from .web_guard import Guard
 
 FOLDER = Path(__file__).parent / "page"
+SHARED = Path(__file__).parents[1] / "report" / "templates"
+STYLE = "text/css; charset=utf-8"
 JAVASCRIPT = "text/javascript; charset=utf-8"
 # All files that are served. They are read when the app is made, so that no request can
 # name another one.
 FILES = {
-    "/": ("index.html", "text/html; charset=utf-8"),
-    "/style.css": ("style.css", "text/css; charset=utf-8"),
-    "/icon.svg": ("icon.svg", "image/svg+xml"),
+    "/": (FOLDER / "index.html", "text/html; charset=utf-8"),
+    "/colors.css": (SHARED / "colors.css", STYLE),
+    "/base.css": (SHARED / "base.css", STYLE),
+    "/style.css": (FOLDER / "style.css", STYLE),
+    "/icon.svg": (FOLDER / "icon.svg", "image/svg+xml"),
     **{
-        f"/{name}.js": (f"{name}.js", JAVASCRIPT)
+        f"/{name}.js": (FOLDER / f"{name}.js", JAVASCRIPT)
         for name in (
             "controls",
             "dom",
@@ -77,8 +81,8 @@ def make_app(explorer: Explorer) -> ASGIApp:
     return Guard(app)
 
 
-def _serve_file(path: str, name: str, media_type: str) -> Route:
-    content = (FOLDER / name).read_bytes()
+def _serve_file(path: str, file: Path, media_type: str) -> Route:
+    content = file.read_bytes()
 
     def serve(request: Request) -> Response:
         return Response(content, media_type=media_type)

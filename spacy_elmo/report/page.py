@@ -21,7 +21,7 @@ from .sections.probe_section import make_probe_group
 from .sections.senses_section import make_senses_group
 from .sections.summary_section import make_summary
 
-STYLES = ("colors.css", "page.css", "results.css", "controls.css")
+STYLES = ("colors.css", "base.css", "page.css", "results.css", "controls.css")
 
 
 class Section(NamedTuple):
