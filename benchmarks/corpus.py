@@ -1,5 +1,7 @@
 """Load sentences for the benchmarks from CoNLL-U or plain text."""
 
+import json
+from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,6 +31,24 @@ def read_sentences(
             "--min-length and --max-length or give another --text"
         )
     return sentences
+
+
+def write_sentences(args: Namespace) -> tuple[list[list[str]], Path]:
+    """Read the sentences that the options of a benchmark choose, and write them to a
+    file in args.workdir for the workers.
+
+    RETURNS (tuple[list[list[str]], Path]): The sentences, and the JSON file.
+    """
+    args.workdir.mkdir(parents=True, exist_ok=True)
+    sentences = read_sentences(
+        args.text,
+        count=args.sentences,
+        min_length=args.min_length,
+        max_length=args.max_length,
+    )
+    path = args.workdir / "sentences.json"
+    path.write_text(json.dumps(sentences), "utf8")
+    return sentences, path
 
 
 def _read_plain(path: Path) -> Iterator[list[str]]:

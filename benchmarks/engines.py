@@ -1,11 +1,10 @@
-"""Compare the engine on numpy arrays with the torch engine: speed and start-up.
+"""Compare the numpy engine with the torch engine: speed and start-up.
 
 Both run in separate processes that take turns: only one computes at any time, and every
 round measures both. See README.md.
 """
 
 import argparse
-import json
 import os
 import platform
 import statistics
@@ -17,7 +16,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from corpus import read_sentences
+from corpus import write_sentences
 from random_models import write_model
 from report import SINGLE, WHOLE
 from workers import Worker
@@ -119,7 +118,8 @@ def measure_speed(
                 worker.call("embed", count=len(lengths), batch=WHOLE)
         for number in range(args.rounds):
             for row, (_, batch, warm) in zip(rows, KINDS):
-                # Each round begins with the other engine, so that none is always first.
+                # Every other round begins with the other engine, so that neither is
+                # always first.
                 for engine in ENGINES if number % 2 else ENGINES[::-1]:
                     worker = workers[engine, warm]
                     worker.call("prepare")
@@ -173,15 +173,7 @@ def main() -> None:
     args = parse_arguments()
     with tempfile.TemporaryDirectory() as temporary:
         args.workdir = args.workdir or Path(temporary)
-        args.workdir.mkdir(parents=True, exist_ok=True)
-        sentences = read_sentences(
-            args.text,
-            count=args.sentences,
-            min_length=args.min_length,
-            max_length=args.max_length,
-        )
-        text = args.workdir / "text.json"
-        text.write_text(json.dumps(sentences), "utf8")
+        sentences, text = write_sentences(args)
         lengths = [len(sentence) for sentence in sentences]
         n_distinct = len({word for sentence in sentences for word in sentence})
         print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores")

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from corpus import read_sentences
+from corpus import write_sentences
 from random_models import SIZES, cnn_flops, lstm_flops, write_model
 from report import SINGLE, WHOLE, Measurement, SizeReport, compare, format_report
 from workers import Worker, WorkerError
@@ -254,15 +254,7 @@ def parse_arguments() -> argparse.Namespace:
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Measure all sizes, print their reports and collect the figures."""
-    args.workdir.mkdir(parents=True, exist_ok=True)
-    sentences = read_sentences(
-        args.text,
-        count=args.sentences,
-        min_length=args.min_length,
-        max_length=args.max_length,
-    )
-    text = args.workdir / "sentences.json"
-    text.write_text(json.dumps(sentences), "utf8")
+    sentences, text = write_sentences(args)
     load = os.getloadavg()[0]
     print(f"{platform.platform()}, {os.cpu_count()} CPUs, load at the start {load:.2f}")
     systems = list_systems(args)

@@ -45,7 +45,7 @@ def write_random(config: Path, folder: Path) -> Path:
 
 
 def checksum_files(folder: Path) -> None:
-    """Compute what is computed to compare the checksums of a folder."""
+    """Compute and compare the checksums of a folder, as loading it does."""
     config = json.loads((folder / CONFIG).read_text("utf8"))
     for name, expected in config[CHECKSUMS].items():
         if name != CONFIG and checksum_file(folder / name) != expected:
@@ -56,8 +56,8 @@ def measure(folder: Path, engine: str, rounds: int) -> dict[str, dict[str, list]
     """Measure the seconds of each kind of work, in alternation, after a first round
     that is not counted.
 
-    RETURNS (dict): For each kind of work, the seconds of the processor ("cpu"), of all
-        threads together, and those of the clock ("wall"), one of each per round.
+    RETURNS (dict): For each kind of work, the processor time of all threads together
+        ("cpu") and the elapsed time ("wall") of each round, in seconds.
     """
     work: dict[str, Callable[[], object]] = {
         CHECKSUM: lambda: checksum_files(folder),

@@ -10,7 +10,7 @@ from .about import __version__
 
 __all__ = ["BiLM", "Neighbors", "__version__", "load_bilm", "show"]
 
-# The module that has each name; the name of a module itself has none.
+# The module in which each name is defined; None if the name is itself a module.
 _MODULES = {
     "BiLM": ".bilm",
     "Neighbors": ".analysis.neighbor_index",

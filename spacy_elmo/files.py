@@ -19,7 +19,14 @@ from typing import Any
 
 PART, OLD = ".part", ".spacy-elmo-old"
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
+# What file systems without locks or fsync answer.
+UNSUPPORTED = (
+    errno.ENOLCK,
+    errno.ENOTSUP,
+    errno.EOPNOTSUPP,
+    errno.ENOSYS,
+    errno.EINVAL,
+)
 LOCK_BYTE = 2**30  # Windows does not let others read the byte that is locked
 
 # The handles of the locks that this process holds.
@@ -137,7 +144,7 @@ def sync(path: Path) -> None:
     try:
         os.fsync(handle)
     except OSError as error:
-        if not is_folder and error.errno not in NO_LOCKS:
+        if not is_folder and error.errno not in UNSUPPORTED:
             raise
     finally:
         os.close(handle)
@@ -229,7 +236,7 @@ def _take_lock(path: Path, lock: Path) -> int:
         try:
             free = _try_lock(handle)
         except OSError as error:
-            if error.errno not in NO_LOCKS:
+            if error.errno not in UNSUPPORTED:
                 os.close(handle)
                 raise
             warnings.warn(
@@ -291,7 +298,8 @@ def _try_lock(handle: int) -> bool:
 
 
 def _drop_locks() -> None:
-    """Close the locks in a forked process, which would hold them after its parent."""
+    """Close the locks in a forked process, which would otherwise hold them even after
+    its parent has released them."""
     while _held:
         os.close(_held.pop())
 

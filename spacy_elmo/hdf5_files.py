@@ -1,5 +1,5 @@
 """Create HDF5 files. The HDF5 library crashes the process if it cannot write, such as
-on a full disk; this module raises the error instead."""
+on a full disk; with this module, it raises an error instead."""
 
 import io
 import os
@@ -36,7 +36,7 @@ def create_hdf5(
 
 class _Guard(io.RawIOBase):
     """A file that never fails: it keeps the first error and ignores what is written
-    after it, so that the library can close its file in peace.
+    after it, so that the HDF5 library can close its file without crashing.
 
     raw (io.FileIO): The file to read and write.
     """

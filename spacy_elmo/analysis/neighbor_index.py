@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..bilm import BiLMBase, load_bilm
-from ..bilm.fingerprint import fingerprint
 from ..text.tokenizers import Tokenization, choose_tokenization
 from .layer_vectors import layer_names
 from .nearest_contexts import choose_layers, find_neighbors
 from .neighbor_queries import make_query, tokenize_query
-from .token_index import TokenIndex, build_index, index_key, open_index, read_index_key
+from .token_index import TokenIndex, build_index, index_key, open_index, open_index_of
 
 
 class Neighbor(NamedTuple):
@@ -83,24 +82,9 @@ class Neighbors:
 
         source (str | Path | BiLMBase): The biLM that they were made with.
         """
-        bilm, folder = _load(source), Path(folder)
-        key = read_index_key(folder)
-        if key is None:
-            raise ValueError(
-                f"{folder}: found no index; expected a folder that Neighbors.build has "
-                "made"
-            )
-        if (key.get("bilm"), key.get("precision")) != (
-            fingerprint(bilm),
-            bilm.precision,
-        ):
-            raise ValueError(
-                f"{folder}: found an index of another biLM; expected one of this biLM"
-            )
-        index = open_index(folder, key)
-        if index is None:
-            raise ValueError(f"{folder}: found a damaged index; build it again")
-        return cls(bilm, index, Tokenization(**key["tokenization"]))
+        bilm = _load(source)
+        _, index = open_index_of(Path(folder), [bilm])
+        return cls(bilm, index, Tokenization(**index.key["tokenization"]))
 
     def ask(
         self,

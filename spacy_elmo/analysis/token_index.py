@@ -42,6 +42,7 @@ class TokenIndex:
     folder (Path): The folder of the index.
     meta (dict[str, Any]): The contents of its index.json.
 
+    key (dict[str, Any]): What the index depends on; see `index_key`.
     words (list[str]): The distinct words of the text, in order of appearance.
     tokens (np.ndarray): For each token, the number of its word, (n_tokens,).
     starts (np.ndarray): The number of each sentence's first token, and as the last item
@@ -50,6 +51,7 @@ class TokenIndex:
 
     def __init__(self, folder: Path, meta: dict[str, Any]) -> None:
         self.folder = folder
+        self.key: dict[str, Any] = meta["key"]
         self.width: int = meta["width"]
         self.layer_names: list[str] = meta["layers"]
         self.words: list[str] = json.loads(read_regular(folder / WORDS))
@@ -89,24 +91,22 @@ def index_key(bilm: BiLMBase, text: str, tokenization: Tokenization) -> dict[str
     index is different, the index is out of date."""
     return {
         "format": FORMAT,
-        "bilm": fingerprint(bilm),
-        "precision": bilm.precision,
+        **_identify(bilm),
         "text": fingerprint_text(text),
         "tokenization": tokenization._asdict(),
         "spacy": spacy.__version__,
     }
 
 
+def _identify(bilm: BiLMBase) -> dict[str, str]:
+    """Return the part of a key that depends on the biLM."""
+    return {"bilm": fingerprint(bilm), "precision": bilm.precision}
+
+
 def fingerprint_text(text: str) -> str:
     """Fingerprint the contents of text files. Their names and folders do not
     matter."""
     return fingerprint_files((kind_of(path), path) for path in find_files([text]))
-
-
-def read_index_key(folder: Path) -> dict[str, Any] | None:
-    """Return the key that is stored with an index; None if there is none."""
-    key = (_read_meta(folder) or {}).get("key")
-    return key if isinstance(key, dict) else None
 
 
 def open_index(
@@ -130,28 +130,28 @@ def open_index(
 
 
 def open_index_of(folder: Path, bilms: Sequence[BiLMBase]) -> tuple[int, TokenIndex]:
-    """Open an index of any text that was built with one of some biLMs.
+    """Open an index of any text that was built with one of the given biLMs. Raise
+    ValueError if there is none, or if it is damaged.
 
-    RETURNS (tuple[int, TokenIndex]): The number of the biLM, and the index.
+    RETURNS (tuple[int, TokenIndex]): The number of the biLM, from 0, and the index.
     """
     try:
-        meta = _read_meta(folder) or {}
-        built_with = meta["key"]["bilm"]
-        if meta["key"]["format"] != FORMAT:
+        index = _open_checked(folder, _read_meta(folder) or {})
+        if index.key["format"] != FORMAT:
             raise ValueError("it has another format")
-        index = _open_checked(folder, meta)
+        Tokenization(**index.key["tokenization"])
     except Exception:  # numpy raises many kinds of errors
         raise ValueError(
             f"{folder}: found no complete index; expected a folder that `spacy elmo "
-            "neighbors --index` wrote"
+            "neighbors --index` or Neighbors.build has written"
         ) from None
-    fingerprints = [fingerprint(bilm) for bilm in bilms]
-    if built_with not in fingerprints:
-        raise ValueError(
-            f"{folder}: found the index of another biLM; expected one that was built "
-            "with a biLM that is given here"
-        )
-    return fingerprints.index(built_with), index
+    for number, bilm in enumerate(bilms):
+        if _identify(bilm).items() <= index.key.items():
+            return number, index
+    raise ValueError(
+        f"{folder}: found the index of another biLM; expected one that was built with "
+        "a biLM that is given here"
+    )
 
 
 def _open_checked(folder: Path, meta: dict[str, Any]) -> TokenIndex:
@@ -189,8 +189,8 @@ def build_index(
     """Build an index. It replaces an older one only when it is complete."""
     if folder.exists() and _read_meta(folder) is None and not _is_empty(folder):
         raise ValueError(
-            f"{folder}: found a folder that is no index; expected an index, an empty "
-            "folder or none"
+            f"{folder}: found a folder that is not an index; expected an index, an "
+            "empty folder or none"
         )
     folder.parent.mkdir(parents=True, exist_ok=True)
     with one_writer(folder):

@@ -1,5 +1,6 @@
-"""What a biLM does in the same way on arrays and with torch."""
+"""The base class of biLMs: what is the same with numpy and with torch."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,7 +22,7 @@ MAX_BATCH_TOKENS = 2048
 ResultT = TypeVar("ResultT")
 
 
-class BiLMBase:
+class BiLMBase(ABC):
     """A biLM in use. The subclasses BiLM and NumpyBiLM compute with torch and with
     numpy.
 
@@ -61,26 +62,27 @@ class BiLMBase:
     # What the subclasses provide
 
     @property
+    @abstractmethod
     def data(self) -> BiLMData:
         """Return the config and the weights as numpy arrays."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def word_ids(self) -> WordIds:
-        raise NotImplementedError
+        """Return what maps words to the ids of the encoder."""
 
+    @abstractmethod
     def new_zeros(self, *shape: int) -> Any:
         """Make zeros of the kind that `run` computes: an array, or a tensor on the
         model's device."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _get_embedder(self) -> Embedder:
-        """Return an embedder for the model as it is now."""
-        raise NotImplementedError
+        """Return an embedder for the model with its current weights and settings."""
 
+    @abstractmethod
     def drop_softmax(self) -> None:
         """Remove the softmax and its vocabulary, which `embed` does not need."""
-        raise NotImplementedError
 
     # Inference
 

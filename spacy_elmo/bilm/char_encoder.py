@@ -1,6 +1,8 @@
 """The token encoder of ELMoForManyLangs: a CNN or an LSTM over the characters of a
 word, concatenated with a word embedding."""
 
+from collections.abc import Sequence
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -39,11 +41,12 @@ class CharEncoder(TokenEncoder):
         if self.word_table is not None:
             nn.init.uniform_(self.word_table, -0.25, 0.25)
 
-    def features(self, ids: Tensor) -> Tensor:
-        chars = self.chars(ids[:, 1:])
+    def features(self, groups: Sequence[Tensor]) -> Tensor:
+        chars = torch.cat([self.chars(ids[:, 1:]) for ids in groups])
         if self.word_table is None:
             return chars
-        rows = to_device(ids[:, 0], self.word_table.device)
+        ids = torch.cat([ids[:, 0] for ids in groups])
+        rows = to_device(ids, self.word_table.device)
         return torch.cat([F.embedding(rows, self.word_table), chars], 1)
 
 

@@ -7,7 +7,7 @@ ACTIVATIONS = ("relu", "tanh")
 # 256 bytes, beginning and end of a sentence, beginning and end of a word, and padding.
 BYTE_ROWS = 261
 
-MAX_SIZE = 2**53  # larger whole numbers are not the same in all programs
+MAX_SIZE = 2**53  # programs that store numbers as floats round larger ones
 MAX_NUMBER = 1e30  # far below what float32 can hold
 
 ConfigT = TypeVar("ConfigT")
@@ -21,7 +21,7 @@ def _check_int(owner: Any, *names: str, minimum: int = 1) -> None:
                 f"'{name}' is {value!r}; expected a whole number of at least {minimum}"
             )
         if value > MAX_SIZE:
-            raise ValueError(f"'{name}' is above 2**53; expected a possible size")
+            raise ValueError(f"'{name}' is above 2**53; expected a smaller size")
 
 
 def _check_choice(owner: Any, name: str, choices: Any) -> None:
@@ -89,8 +89,8 @@ class BytesConfig:
         0 is an all-zero row for "no word".
     n_characters (int): The n_characters of the options file (261 or 262). It has no
         effect and is only kept to be written back.
-    projection (bool | None): Whether the encoder ends in a projection; None means if
-        the sizes differ (see BiLMConfig.encoder_projection).
+    projection (bool | None): Whether the encoder ends in a projection; None means
+        only if the sizes differ (see BiLMConfig.encoder_projection).
     """
 
     type: ClassVar[str] = "bytes"
@@ -143,8 +143,8 @@ class WordsConfig:
     """An encoder that looks up words in a table of vectors.
 
     trainable (bool): Whether training changes the table.
-    projection (bool | None): Whether the encoder ends in a projection; None means if
-        the sizes differ (see BiLMConfig.encoder_projection).
+    projection (bool | None): Whether the encoder ends in a projection; None means
+        only if the sizes differ (see BiLMConfig.encoder_projection).
     max_chars (int | None): Cut words to this length before looking them up; None to
         leave them whole.
     """
@@ -271,7 +271,7 @@ class BiLMConfig:
             if not isinstance(self.training.get(key), (str, type(None))):
                 raise ValueError(
                     f"'{key}' of section 'training' is "
-                    f"{_shorten(self.training[key])}; expected a text or null"
+                    f"{_shorten(self.training[key])}; expected a string or null"
                 )
         if self.encoder_projection is False and (
             getattr(self.encoder, "n_features", None) != self.lstm.projection_dim

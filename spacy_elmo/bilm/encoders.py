@@ -3,6 +3,7 @@
 An encoder maps the ids of words (see word_ids.py) to vectors.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import torch
@@ -16,8 +17,8 @@ from .lexicon import Lexicon, n_rows
 from .word_ids import Key, TableIds, WordIds, make_word_ids
 
 
-class TokenEncoder(nn.Module):
-    """Base class of token encoders.
+class TokenEncoder(nn.Module, ABC):
+    """The base class of token encoders.
 
     word_ids (WordIds): Maps words to ids.
     output_dim (int): The size of the vectors.
@@ -31,16 +32,6 @@ class TokenEncoder(nn.Module):
         self.output_dim = output_dim
         self.projection = Linear(n_features, output_dim) if projection else None
 
-    @property
-    def fixed_boundaries(self) -> bool:
-        return self.word_ids.fixed_boundaries
-
-    def keys(self, sentence: Sequence[str]) -> list[Key]:
-        return self.word_ids.keys(sentence)
-
-    def cost(self, key: Key) -> int:
-        return self.word_ids.cost(key)
-
     def encode(self, keys: Sequence[Key]) -> Tensor:
         """Map keys to ids on the host; see WordIds.encode."""
         return torch.from_numpy(self.word_ids.encode(keys))
@@ -52,17 +43,16 @@ class TokenEncoder(nn.Module):
             host.
         RETURNS (Tensor): (n_keys of all groups, output_dim), on the encoder's device.
         """
-        x = self.grouped_features(groups)
+        x = self.features(groups)
         return x if self.projection is None else self.projection(x)
 
-    def grouped_features(self, groups: Sequence[Tensor]) -> Tensor:
-        """Map groups of ids to the inputs of the projection, (n_keys, n_features)."""
-        return torch.cat([self.features(ids) for ids in groups])
+    @abstractmethod
+    def features(self, groups: Sequence[Tensor]) -> Tensor:
+        """Map ids to the inputs of the projection.
 
-    def features(self, ids: Tensor) -> Tensor:
-        """Map one group of ids (n_keys, width) to the inputs of the projection,
-        (n_keys, n_features)."""
-        raise NotImplementedError
+        groups (Sequence[Tensor]): As for `forward`.
+        RETURNS (Tensor): (n_keys of all groups, n_features).
+        """
 
 
 class ByteEncoder(TokenEncoder):
@@ -86,7 +76,7 @@ class ByteEncoder(TokenEncoder):
         )
         self.max_chars = config.max_chars
 
-    def grouped_features(self, groups: Sequence[Tensor]) -> Tensor:
+    def features(self, groups: Sequence[Tensor]) -> Tensor:
         return self.cnn(*groups)
 
 
@@ -108,8 +98,9 @@ class WordEncoder(TokenEncoder):
     def reset_parameters(self) -> None:
         nn.init.uniform_(self.table, -0.25, 0.25)
 
-    def features(self, ids: Tensor) -> Tensor:
-        return F.embedding(to_device(ids[:, 0], self.table.device), self.table)
+    def features(self, groups: Sequence[Tensor]) -> Tensor:
+        rows = to_device(torch.cat([*groups])[:, 0], self.table.device)
+        return F.embedding(rows, self.table)
 
 
 def make_encoder(

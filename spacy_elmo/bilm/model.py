@@ -1,8 +1,8 @@
 """The bidirectional language model."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -22,8 +22,6 @@ from .softmax import make_softmax
 from .stack import run_stack
 from .state import LayerState, State
 from .word_ids import WordIds
-
-ResultT = TypeVar("ResultT")
 
 
 class Batch(NamedTuple):
@@ -105,7 +103,7 @@ class BiLM(BiLMBase, nn.Module):
             self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw all weights anew, with torch's global random generator."""
+        """Set all weights to random values, from torch's global random generator."""
         for module in self.modules():
             reset = getattr(module, "reset_parameters", None)
             if reset is not None and module is not self:
@@ -209,22 +207,11 @@ class BiLM(BiLMBase, nn.Module):
 
     # Leave the caller's inference mode: a tensor made in it could not be changed later,
     # and the caches change theirs.
-    @torch.inference_mode(False)
-    @torch.no_grad()
-    def _run(
-        self,
-        sentences: Sequence[Sequence[str]],
-        state: State | None,
-        max_batch_tokens: int,
-        finish: Callable[[int, Any], ResultT],
-        boundaries: bool = False,
-    ) -> tuple[list[ResultT], State | None]:
-        return super()._run(
-            sentences, state, max_batch_tokens, finish, boundaries=boundaries
-        )
+    _run = torch.inference_mode(False)(torch.no_grad()(BiLMBase._run))
+    predict = torch.no_grad()(BiLMBase.predict)
+    surprisal = torch.no_grad()(BiLMBase.surprisal)
 
     def _get_embedder(self) -> Embedder:
-        """Return an embedder for the model as it is now."""
         check_precision(self.precision)
         weights = tuple((p.data_ptr(), p._version) for p in self.parameters())
 
@@ -233,18 +220,6 @@ class BiLM(BiLMBase, nn.Module):
             return Embedder(self.config, self.word_ids, engine, self.cache_words)
 
         return self._embedder.get((weights, self.precision, self.cache_words), make)
-
-    @torch.no_grad()
-    def predict(
-        self, sentence: Sequence[str], position: int, n: int = 10
-    ) -> list[tuple[str, float]]:
-        return super().predict(sentence, position, n)
-
-    @torch.no_grad()
-    def surprisal(
-        self, sentences: Sequence[Sequence[str]], *, boundaries: bool = False
-    ) -> list[np.ndarray]:
-        return super().surprisal(sentences, boundaries=boundaries)
 
     def weights_changed(self) -> None:
         """Drop everything derived from the weights. Needed only after a change that
@@ -264,7 +239,6 @@ class BiLM(BiLMBase, nn.Module):
         return get_data(self)
 
     def drop_softmax(self) -> None:
-        """Remove the softmax and its vocabulary, which `embed` does not need."""
         self.softmax, self.vocab = None, None
         self.config = replace(self.config, softmax=None)
         self.stored = without_softmax(self.stored)

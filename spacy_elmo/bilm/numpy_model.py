@@ -37,14 +37,6 @@ class NumpyBiLM(BiLMBase):
         self.cache_words = 2**15
         self._reset_derived()
 
-    def __repr__(self) -> str:
-        encoder, lstm = self.config.encoder, self.config.lstm
-        n_weights = sum(array.size for array in self._data.arrays.values())
-        return (
-            f"NumpyBiLM({encoder.type}, {lstm.n_layers} layers of {lstm.dim} cells, "
-            f"width {self.config.width}, {n_weights:,} weights)"
-        )
-
     @property
     def data(self) -> BiLMData:
         return self._data

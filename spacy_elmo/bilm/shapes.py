@@ -17,8 +17,8 @@ def expected_shapes(config: BiLMConfig, lexicon: Lexicon) -> dict[str, Shape]:
 
 def iterate_shapes(config: BiLMConfig, lexicon: Lexicon) -> NamedShapes:
     """Yield the names and shapes of expected_shapes one by one. A caller that compares
-    them with a file can stop at the first difference, which a config that announces a
-    billion layers needs."""
+    them with a file can stop at the first difference, even if a damaged config has a
+    billion layers."""
     lstm = config.lstm
     yield from _encoder_shapes(config, lexicon)
     for direction in ("forward_layers", "backward_layers"):

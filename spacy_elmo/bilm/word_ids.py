@@ -4,6 +4,7 @@ This happens in two steps: `keys` maps the tokens of a sentence to keys (tokens 
 equal keys have equal vectors), `encode` maps keys to ids.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from enum import Enum
 
@@ -23,8 +24,8 @@ class Boundary(Enum):
     END = 257
 
 
-class WordIds:
-    """Base class of the ways to map words to ids.
+class WordIds(ABC):
+    """The base class of the ways to map words to ids.
 
     fixed_boundaries (bool): Whether the boundaries of all sentences have the same
         vectors.
@@ -37,10 +38,10 @@ class WordIds:
         end."""
         return [Boundary.BEGIN, *sentence, Boundary.END]
 
+    @abstractmethod
     def encode(self, keys: Sequence[Key]) -> np.ndarray:
-        """Map keys to ids, one row per key. The width of the rows may differ from call
-        to call; the vectors do not depend on it."""
-        raise NotImplementedError
+        """Map keys to ids, (n_keys, width). The width may differ from call to call; the
+        vectors do not depend on it."""
 
     def cost(self, key: Key) -> int:
         """Return the length of a key, in bytes or characters. Keys of similar length

@@ -27,8 +27,8 @@ def underscores_to_spaces(title: str | None) -> str | None:
 
 
 def check_output_folder(path: Path | None) -> Path | None:
-    """Exit with a sentence if a folder cannot be made or written to. The work that
-    would be lost at its end may take hours."""
+    """Exit with a sentence if a folder cannot be made or written to, before work begins
+    that may take hours."""
     with exit_on_error():
         if path is not None:
             _check_place(path)
@@ -52,7 +52,7 @@ def _check_place(folder: Path) -> None:
         if os.path.lexists(place):
             if not place.is_dir():
                 raise ValueError(
-                    f"{folder}: cannot be written because {place} is no folder"
+                    f"{folder}: cannot be written because {place} is not a folder"
                 )
             if not os.access(place, os.W_OK | os.X_OK):
                 raise ValueError(

@@ -68,8 +68,8 @@ def convert_cli(
 
 
 def check_dest(dest: Path, to: Format) -> None:
-    """Raise ValueError if there is something else than a biLM of this format, or an
-    empty folder."""
+    """Raise ValueError unless dest is a folder with a biLM of this format, an empty
+    folder, or nothing."""
     from ..bilm.formats.hdf5 import OPTIONS
     from ..bilm.formats.hdf5 import WEIGHTS as HDF5_WEIGHTS
     from ..bilm.formats.native import CONFIG, WEIGHTS

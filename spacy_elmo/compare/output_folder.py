@@ -38,7 +38,7 @@ class OutputFolder:
     @contextmanager
     def written_by_one(self) -> Iterator[None]:
         """Make the folder, and be the only process that writes to it while the block
-        runs. A full disk is one sentence, also if a worker process meets it."""
+        runs. If the disk is full, raise one sentence, also for a worker process."""
         with explain_errors(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
             with one_writer(self.path):

@@ -57,7 +57,7 @@ def do_job(job: dict[str, Any]) -> dict[str, Any]:
             traceback.print_exc()
         return {"error": one_line(error) or type(error).__name__}
     finally:
-        # If the disk is full, so that there is no log, the answer matters all the more.
+        # The answer must get through, even if the disk is full and there is no log.
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError):
                 stream.flush()

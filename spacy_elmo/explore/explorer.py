@@ -1,4 +1,7 @@
-"""Hold what the page explores: biLMs, indexes of texts, and a tokenizer."""
+"""Hold what the page explores: biLMs, indexes of texts, and a tokenizer.
+
+In this folder, n_layers includes layer 0.
+"""
 
 from collections.abc import Sequence
 from functools import lru_cache

@@ -24,7 +24,7 @@ class VectorCache:
         self._n_bytes = 0
 
     def embed(self, sentences: Sequence[tuple[str, ...]]) -> list[np.ndarray]:
-        """Return the layers of sentences, (n_layers + 1, n_words, width) each."""
+        """Return the layers of sentences, (n_layers, n_words, width) each."""
         missing = [words for words in dict.fromkeys(sentences) if words not in self]
         for words, layers in zip(missing, self.bilm.embed(missing)):
             self._kept[words] = layers

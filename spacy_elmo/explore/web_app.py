@@ -130,7 +130,7 @@ def _refuse(request: Request, error: BadRequest) -> Response:
 
 
 def _refuse_address(request: Request, error: HTTPException) -> Response:
-    sentence = f"found a request for nothing that is here ({error.detail})"
+    sentence = f"found a request for something that is not here ({error.detail})"
     refusal = BadRequest(sentence, status=error.status_code)
     return JSONResponse(refusal.to_dict(), refusal.status, headers=error.headers)
 

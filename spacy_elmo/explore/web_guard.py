@@ -53,7 +53,7 @@ class Guard:
             return
         try:
             await self.app(scope, receive, send_with_headers)
-        except Exception as error:  # the response was sent before
+        except Exception as error:  # the app has already sent a response
             msg.warn(f"{scope['path']!r} failed: {type(error).__name__}: {error}")
 
 

@@ -139,7 +139,7 @@ def _check_tree(path: Path, start: int, words: list[Row]) -> None:
         if int(columns[ID]) != i:
             raise DataError(path, number, f"found ID {columns[ID]}; expected {i}")
         head = columns[HEAD]
-        # Python converts no endless numbers.
+        # Python refuses to convert very long numbers.
         if not head.isdecimal() or len(head) > 9 or int(head) > len(words):
             problem = f"found HEAD '{head[:99]}'; expected a number up to {len(words)}"
             raise DataError(path, number, problem)

@@ -58,8 +58,8 @@ class ElmoListener(Model[list[Doc], Layers]):
             forward,
             init=init,
             dims={"nO": None, "nL": None},
-            # Thinc saves it with the weights: the fields of a KnownBiLM. It is None
-            # while the biLM learns, which changes its identity.
+            # The fields of a KnownBiLM, which Thinc saves with the weights. None while
+            # the biLM itself is trained, because this changes its identity.
             attrs={BILM: None},
         )
         self.upstream_name = upstream

@@ -84,7 +84,7 @@ class BiLMShim(Shim):
 
     @property
     def trainable_bilm(self) -> "BiLM":
-        """Return the biLM of torch, which alone has gradients."""
+        """Return the biLM as a torch module. Only this one has gradients."""
         require_torch("frozen = false")
         return cast("BiLM", self.bilm)
 
@@ -162,7 +162,7 @@ class BiLMShim(Shim):
         bilm = make_model(data)
         bilm.precision = self.precision
         self._fingerprint = fingerprint(bilm)  # while the weights are on the CPU
-        if self.precision != "float32":  # other layers, which caches keep apart
+        if self.precision != "float32":  # so that caches keep its layers apart
             self._fingerprint += f"-{self.precision}"
         self._identity = (self._fingerprint, identify(bilm))
         if has_torch():

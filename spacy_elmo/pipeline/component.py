@@ -105,8 +105,6 @@ class Elmo(SavedPipe):
             setattr(self, name, value)
         self._source = LayerSource(self.model, self.storage)
 
-    # Listeners
-
     @property
     def mix(self) -> list[float] | None:
         """Return the share of each layer in the vectors; None for their mean."""
@@ -117,6 +115,8 @@ class Elmo(SavedPipe):
         if mix is not None:
             check_shares(f"{self.name}: mix", mix)
         self._mix = mix
+
+    # Listeners
 
     def known_bilm(self) -> KnownBiLM | None:
         """Return which biLM this is; None while it learns."""
@@ -255,10 +255,6 @@ class Elmo(SavedPipe):
         return vectors, layers
 
     def _sets_tensor(self, vocab: Vocab | None = None) -> bool:
-        """Return whether to set doc.tensor.
-
-        vocab (Vocab | None): The vocab of the docs; None before there are any.
-        """
         if self.storage.set_tensor == "never":
             return False
         width = None if vocab is None else self.sizes()[1]

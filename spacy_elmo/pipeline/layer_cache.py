@@ -164,7 +164,7 @@ class LayerCache:
 
     def _open(self) -> tuple[BinaryIO, BinaryIO]:
         if self._process != os.getpid():
-            # A forked process writes its own files: both would move the same position.
+            # A forked process shares the positions in its parent's files: open others.
             self._process = os.getpid()
             self._files = []
         if not self._files:

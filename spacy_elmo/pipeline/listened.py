@@ -1,5 +1,6 @@
 """Keep track of the listeners of a component, as spaCy's Tok2Vec does."""
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 from spacy.vocab import Vocab
@@ -9,7 +10,7 @@ from ..layers.listener import ElmoListener, Upstream
 from .position import PipelinePosition
 
 
-class Listened:
+class Listened(ABC):
     """A component with listeners: ElmoListeners in the models of other components.
 
     position (PipelinePosition): The position of the component in its pipeline.
@@ -18,8 +19,12 @@ class Listened:
     name: str
     position: PipelinePosition
 
+    @abstractmethod
     def _sets_tensor(self, vocab: Vocab | None = None) -> bool:
-        raise NotImplementedError
+        """Return whether to set doc.tensor.
+
+        vocab (Vocab | None): The vocab of the docs; None before there are any.
+        """
 
     @property
     def listener_map(self) -> dict[str, list[ElmoListener]]:

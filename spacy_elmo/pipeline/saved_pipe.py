@@ -101,7 +101,7 @@ class SavedPipe(Listened, TrainablePipe):
                 settings = load_config(config, interpolate=True)["components"]
                 saved = settings[self.name].get("cache_folder")
             except (KeyError, ValueError):
-                pass  # not even readable: certainly not the user's word
+                pass  # an unreadable config comes from no user
             if saved == folder:
                 self._source.storage.cache_folder = None
                 self._source.ignored_folder = folder

@@ -29,7 +29,7 @@ def describe_error(
         names.append(key)
         if key not in section.model_fields:
             known = ", ".join(sorted(section.model_fields))
-            return f"{'.'.join(names)} is no setting; expected one of {known}"
+            return f"{'.'.join(names)} is not a setting; expected one of {known}"
         value = value[key]
         field = section.model_fields[key]
         if not _is_section(field.annotation):

@@ -137,13 +137,13 @@ def _load_meta(path: Path) -> dict[str, Any]:
 
 
 def _load_array(path: Path) -> np.ndarray:
-    """Load numbers. Raise CorpusError if they are no row of integers."""
+    """Load numbers. Raise CorpusError if they are not a row of integers."""
     try:
         array = np.load(path)
     except (ValueError, EOFError, SyntaxError, TokenError, MemoryError, ImportError):
         raise CorpusError(f"{path}: found no NumPy array") from None
     if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype.kind != "i":
-        raise CorpusError(f"{path}: found something else than a row of integers")
+        raise CorpusError(f"{path}: found something other than a row of integers")
     return array
 
 

@@ -61,7 +61,7 @@ def load_initial_bilm(config: PretrainConfig, source: str) -> BiLM:
     source (str): The name of a bundled biLM, or a path.
     """
     bilm = load_bilm(source, engine="torch")
-    if not bilm.encoder.fixed_boundaries:
+    if not bilm.word_ids.fixed_boundaries:
         raise ValueError(
             f"{source}: found an encoder whose vector of a word depends on the "
             "sentence; expected one that encodes each word alone"

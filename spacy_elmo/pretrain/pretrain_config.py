@@ -344,5 +344,5 @@ def _set(data: dict[str, Any], name: str, value: Any) -> None:
     for section in sections:
         data = data.setdefault(section, {})
         if not isinstance(data, dict):
-            raise ValueError(f"{name} is no setting: {section} is no section")
+            raise ValueError(f"{name} is not a setting: {section} is not a section")
     data[key] = value

@@ -13,7 +13,7 @@ from ..text.tokenizers import find_language
 from .pretrain_config import PretrainConfig, Section
 
 WIDTH = 88
-# The parts of the biLM are no settings of PretrainConfig, so they have no description.
+# PretrainConfig has no fields for the parts of the biLM, and so no descriptions.
 MODEL = {
     "model.encoder": "How the vector of a word is computed from its bytes: a CNN.",
     "model.lstm": "The sizes of the LSTMs. ELMo vectors are twice as wide as "

@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from ..files import explain_errors, sync, write_atomically
 from ..results import ConfigRow, EvaluationRow, Form, StepRow, as_json
@@ -177,8 +176,3 @@ def _clock(seconds: float) -> str:
     minutes, seconds = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{seconds:02}"
-
-
-def load_log(path: Path) -> list[dict[str, Any]]:
-    """Load the entries of a log."""
-    return [json.loads(line) for line in path.read_text("utf8").splitlines()]

@@ -43,8 +43,7 @@ class RunFolder:
                 )
         if resume and overwrite:
             raise ValueError("found --resume and --overwrite; expected one of them")
-        found = [f"{CHECKPOINTS}/step-{step}" for step in self.checkpoints.steps()]
-        found += [name for name in (BEST, LAST) if (self.output / name).exists()]
+        found = [name for name in self._find_earlier() if name != LOG_NAME]
         if found and not resume and not overwrite:
             raise ValueError(
                 f"{self.output}: found an earlier run ({', '.join(found)}); expected "
@@ -64,7 +63,7 @@ class RunFolder:
         return (self.output / NEW).exists()
 
     def begin_new_run(self) -> bool:
-        """Write to a folder of its own until `replace` is called, if there is anything
+        """Write to a separate folder until `replace` is called, if there is anything
         of an earlier run. Return whether there is."""
         new = self.output / NEW
         if self._find_earlier():

@@ -205,17 +205,17 @@ class WindowEncoder:
             groups of similar length; and for each input, the row of its word in the
             joined groups, (2, n_steps, n_rows).
         """
-        encoder = self.bilm.word_ids
+        word_ids = self.bilm.word_ids
         distinct, places = np.unique(inputs, return_inverse=True)
         places = places.reshape(inputs.shape)
         numbers = distinct[1:] if distinct[0] == 0 else distinct
-        keys = encoder.keys([self.words[number - 1] for number in numbers])
-        order = np.argsort([encoder.cost(key) for key in keys], kind="stable")
+        keys = word_ids.keys([self.words[number - 1] for number in numbers])
+        order = np.argsort([word_ids.cost(key) for key in keys], kind="stable")
         groups = [order[at : at + GROUP] for at in range(0, len(order), GROUP)]
         if self.even:
             missing = -len(groups[-1]) % MULTIPLE
             groups[-1] = np.pad(groups[-1], (0, missing), mode="edge")
-        ids = [encoder.encode([keys[k] for k in group]) for group in groups]
+        ids = [word_ids.encode([keys[k] for k in group]) for group in groups]
         row_of_key = np.argsort(order)
         # The first key is the beginning of a sentence, and the last key is its end.
         key_of_place = np.arange(len(distinct)) + int(distinct[0] != 0)

@@ -23,8 +23,8 @@ from spacy.vocab import Vocab
 
 from .text_files import open_file
 
-# The docs of an honest file are about 5 times as large as the file. Identical docs
-# compress better, so small files may be anything.
+# Docs are usually about 5 times as large as their file. Identical docs compress better,
+# so SMALL bytes are allowed at any ratio.
 MAX_RATIO, SMALL = 100, 2**26
 BLOCK = 2**20
 STRINGS = [TAG, DEP, LEMMA, NORM, MORPH, ENT_TYPE, ENT_ID, ENT_KB_ID]

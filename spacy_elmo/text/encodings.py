@@ -7,7 +7,7 @@ from collections.abc import Callable
 UTF8 = "utf-8"
 SAMPLE = 2**16  # bytes that are enough to recognise an encoding
 MAX_INVALID = 0.01  # share of characters that may be damaged in a text that fits
-MAX_CONTROL = 0.005  # share of control characters; more of them are no text
+MAX_CONTROL = 0.005  # share of control characters; with more, data is not text
 
 # Tab, line ends, form feed and escape occur in text, other control characters do not.
 CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
@@ -74,8 +74,8 @@ def _other(text: str) -> str:
 
 
 def _is_utf16(text: str) -> bool:
-    """Return whether text has spaces and few characters beyond the usual ones. Any
-    other bytes, taken by twos, are mostly rare characters."""
+    """Return whether text has spaces and few characters beyond the usual ones. In
+    other data, most pairs of bytes are rare characters."""
     n_spaces = len(re.findall(r"[ \n\u3000-\u3002]", text))
     n_usual = len(re.findall(r"[\t-\u06ff\u0900-\u0dff\u3000-\u9fff가-힣]", text))
     return n_spaces >= len(text) / 100 > 0 and n_usual > 0.9 * len(text)

@@ -73,7 +73,7 @@ def _describe(path: Path, n_broken: int, n_lines: int, encoding: str) -> str:
         )
     if is_binary(data):
         return (
-            f"{found}, and no encoding fits, so this is no text; expected lines of "
+            f"{found}, and no encoding fits, so this is not text; expected lines of "
             "text, such as a .txt file of UTF-8"
         )
     tried = ", ".join([UTF8, *CANDIDATES])

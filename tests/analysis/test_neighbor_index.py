@@ -53,8 +53,8 @@ def test_bad_input_gets_a_sentence(bilm, path, tmp_path):
     folder = tmp_path / "index"
     neighbors = Neighbors.build(bilm, path, folder)
     cases = [
-        (lambda: Neighbors.open(bilm, tmp_path), "found no index"),
-        (lambda: Neighbors.open(make_bilm(1), folder), "an index of another biLM"),
+        (lambda: Neighbors.open(bilm, tmp_path), "found no complete index"),
+        (lambda: Neighbors.open(make_bilm(1), folder), "the index of another biLM"),
         (lambda: neighbors.ask(QUERY, "gone"), "found no 'gone' in the query"),
         (lambda: neighbors.ask(QUERY, "gel", layer=3), "layer is 3; expected one of"),
         (lambda: neighbors.ask(QUERY, "gel", layer="all"), "layer is 'all'"),
@@ -64,5 +64,5 @@ def test_bad_input_gets_a_sentence(bilm, path, tmp_path):
         with pytest.raises(ValueError, match=message):
             call_it()
     (folder / "layer-1.float16").write_bytes(b"")
-    with pytest.raises(ValueError, match="damaged"):
+    with pytest.raises(ValueError, match="found no complete index"):
         Neighbors.open(bilm, folder)

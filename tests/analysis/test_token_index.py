@@ -191,6 +191,6 @@ def test_folders_that_are_no_index_are_not_overwritten(bilm, tmp_path):
     shutil.rmtree(tmp_path / "index")
     (tmp_path / "index").mkdir()
     (tmp_path / "index" / "thesis.txt").write_text("all of it")
-    with pytest.raises(ValueError, match="found a folder that is no index"):
+    with pytest.raises(ValueError, match="found a folder that is not an index"):
         make_index(bilm, tmp_path, random_sentences(5))
     assert (tmp_path / "index" / "thesis.txt").read_text() == "all of it"

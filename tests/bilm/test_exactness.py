@@ -148,7 +148,7 @@ def test_words_are_cut_inside_a_character(tiny):
 
 def test_a_word_that_looks_like_a_boundary_is_a_word(tiny):
     begin, other = tiny.bilm.embed([["<S>"], ["\x00"]])
-    ids = tiny.bilm.encoder.encode(tiny.bilm.encoder.keys(["<S>"]))
+    ids = tiny.bilm.encoder.encode(tiny.bilm.word_ids.keys(["<S>"]))
     assert len({tuple(row) for row in ids.tolist()}) == 3
     assert np.abs(begin - other).max() > 1e-3
 

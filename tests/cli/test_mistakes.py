@@ -134,7 +134,7 @@ def test_files_that_are_no_text(tmp_path):
     path = tmp_path / "picture.txt"
     path.write_bytes(bytes(range(256)) * 100)
     found = refused("embed", "en_elmo_sm", path, tmp_path / "a.hdf5")
-    assert "so this is no text; expected lines of text, such as a .txt" in found
+    assert "so this is not text; expected lines of text, such as a .txt" in found
 
 
 def test_option_without_a_value(tmp_path):
@@ -156,7 +156,7 @@ def test_config_of_spacy_for_pretrain(tmp_path):
 def test_config_is_written_to_a_file_only(tmp_path):
     (tmp_path / "taken").write_text("a file")
     found = refused("init-config", "tagging", tmp_path / "taken" / "a.cfg")
-    assert "taken is no folder" in found
+    assert "taken is not a folder" in found
     found = refused("init-config", "tagging", tmp_path, "--force")
     assert "found a folder; expected a file" in found
 

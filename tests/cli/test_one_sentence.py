@@ -114,7 +114,7 @@ def test_outputs_are_checked_before_the_work(tmp_path, source):
     taken.write_text("a file")
     config = (DEMO, "--paths.raw_text", text)
     for output in (taken, taken / "below" / "it"):
-        expected = f"cannot be written because {taken} is no folder"
+        expected = f"cannot be written because {taken} is not a folder"
         assert expected in refused("pretrain", *config, "--output", output)
         assert expected in refused(
             "compare", SPACY_CONFIG, SPACY_CONFIG, "--output", output

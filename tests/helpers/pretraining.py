@@ -1,5 +1,6 @@
 """Run tiny pretrainings."""
 
+import json
 import os
 import subprocess
 import sys
@@ -9,7 +10,6 @@ import numpy as np
 
 from spacy_elmo.pretrain.pretrain_config import load_config
 from spacy_elmo.pretrain.pretraining import pretrain
-from spacy_elmo.pretrain.progress import load_log
 
 CONFIG = """
 [paths]
@@ -102,3 +102,8 @@ def train(config_path, output, **overrides):
     """Pretrain in this process, and return the messages and the rows of log.jsonl."""
     said = run_training(config_path, output, **overrides)
     return said, load_log(output / "log.jsonl")
+
+
+def load_log(path):
+    """Load the rows of a log."""
+    return [json.loads(line) for line in path.read_text("utf8").splitlines()]

@@ -132,7 +132,7 @@ def test_models_of_elmoformanylangs(config_path, tmp_path):
 
 def test_encoder_that_mixes_words_is_refused(config_path, tmp_path):
     source = write_model(tmp_path / "lstm", token__name="lstm")
-    assert not load_bilm(source).encoder.fixed_boundaries
+    assert not load_bilm(source).word_ids.fixed_boundaries
     with pytest.raises(
         ValueError, match="lstm: found an encoder whose vector of a word"
     ):

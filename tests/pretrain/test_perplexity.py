@@ -101,7 +101,7 @@ def by_stream(bilm, sentences):
     for d, layers in enumerate(bilm.directions):
         keys, targets = [], []
         for words in sentences:
-            begin, *inner, end = bilm.encoder.keys(words)
+            begin, *inner, end = bilm.word_ids.keys(words)
             keys += [end, *reversed(inner)] if d else [begin, *inner]
             targets += [*words[::-1], "<S>"] if d else [*words, "</S>"]
         state = [

@@ -8,7 +8,7 @@ import sys
 import pytest
 import torch
 from helpers.command import call, text
-from helpers.pretraining import train, write_text
+from helpers.pretraining import load_log, train, write_text
 
 from spacy_elmo import load_bilm
 from spacy_elmo.bilm.state import State
@@ -18,7 +18,6 @@ from spacy_elmo.pretrain.initial_bilm import make_bilm
 from spacy_elmo.pretrain.optimizers import Adagrad
 from spacy_elmo.pretrain.pretrain_config import load_config
 from spacy_elmo.pretrain.pretraining import check_precision, open_corpus, pretrain
-from spacy_elmo.pretrain.progress import load_log
 from spacy_elmo.pretrain.ranks import Ranks
 from spacy_elmo.pretrain.text_perplexity import measure_text
 from spacy_elmo.pretrain.trainer import Trainer
@@ -149,7 +148,7 @@ def test_command_without_a_config_needs_text(tmp_path):
 @pytest.mark.parametrize(
     "args, expected",
     [
-        (["--training.steps", 3], "training.steps is no setting"),
+        (["--training.steps", 3], "training.steps is not a setting"),
         (["--training.batch_size", 1000], "expected batch_size * window = 6,000"),
         (["--paths.raw_text", "nowhere.txt"], "nowhere.txt: no such file"),
         (["--corpus.lang", "qq"], "the language 'qq'"),

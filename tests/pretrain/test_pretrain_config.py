@@ -13,9 +13,9 @@ CONFIGS = sorted((Path(__file__).parents[2] / "configs").glob("pretrain_*.cfg"))
 @pytest.mark.parametrize(
     "key, value, expected",
     [
-        ("training.step", 3, "training.step is no setting; expected one of"),
-        ("extra.key", 3, "extra is no setting"),
-        ("training.optimizer.lr", 0.1, "training.optimizer.lr is no setting"),
+        ("training.step", 3, "training.step is not a setting; expected one of"),
+        ("extra.key", 3, "extra is not a setting"),
+        ("training.optimizer.lr", 0.1, "training.optimizer.lr is not a setting"),
         ("training.max_steps", "many", "training.max_steps is 'many'; expected int"),
         ("training.max_steps", 1.5, "training.max_steps is 1.5; expected int"),
         ("training.dropout", "0.1", "training.dropout is '0.1'; expected float"),

@@ -12,7 +12,7 @@ import pytest
 import torch
 import torch.distributed as dist
 from helpers.forks import fork, wait
-from helpers.pretraining import run_training, write_config, write_text
+from helpers.pretraining import load_log, run_training, write_config, write_text
 from safetensors.torch import load_file
 
 from spacy_elmo import load_bilm
@@ -21,7 +21,6 @@ from spacy_elmo.pretrain import pretraining, trainer
 from spacy_elmo.pretrain.checkpoints import Checkpoints
 from spacy_elmo.pretrain.pretrain_config import load_config
 from spacy_elmo.pretrain.pretraining import pretrain
-from spacy_elmo.pretrain.progress import load_log
 from spacy_elmo.pretrain.ranks import Ranks, choose_gpu
 from spacy_elmo.pretrain.trainer import Trainer
 

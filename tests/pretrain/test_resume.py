@@ -11,6 +11,7 @@ import time
 import pytest
 from helpers.pretraining import (
     command,
+    load_log,
     run_training,
     write_config,
     write_text,
@@ -21,7 +22,6 @@ from safetensors.torch import load_file
 from spacy_elmo.bilm.formats import tensors as tensor_files
 from spacy_elmo.files import replace_folder, restore_folder
 from spacy_elmo.pretrain.checkpoints import Checkpoints
-from spacy_elmo.pretrain.progress import load_log
 from spacy_elmo.pretrain.ranks import Ranks
 
 FILES = ("weights.safetensors", "softmax.safetensors")

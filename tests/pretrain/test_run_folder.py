@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 import spacy
-from helpers.pretraining import run_training
+from helpers.pretraining import load_log, run_training
 
 from spacy_elmo.bilm import load_bilm
 from spacy_elmo.files import one_writer
 from spacy_elmo.pretrain.checkpoints import Checkpoints
-from spacy_elmo.pretrain.progress import load_log
 from spacy_elmo.pretrain.run_folder import RunFolder
 from spacy_elmo.pretrain.trainer import Trainer
 

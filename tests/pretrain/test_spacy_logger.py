@@ -6,10 +6,11 @@ from types import ModuleType
 import pytest
 import spacy
 from helpers.command import call, text
+from helpers.pretraining import load_log
 
 from spacy_elmo.pretrain.pretrain_config import load_config
 from spacy_elmo.pretrain.pretraining import pretrain
-from spacy_elmo.pretrain.progress import JsonLog, load_log
+from spacy_elmo.pretrain.progress import JsonLog
 
 SEEN = []
 

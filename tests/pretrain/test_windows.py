@@ -204,7 +204,7 @@ def test_ids_are_those_of_the_words(bilm, numbers, even):
     vectors = bilm.encoder(*window.ids)[window.tokens]
     expected = {}
     for number, word in enumerate(WORDS, 1):
-        begin, own, end = bilm.encoder(bilm.encoder.encode(bilm.encoder.keys([word])))
+        begin, own, end = bilm.encoder(bilm.encoder.encode(bilm.word_ids.keys([word])))
         expected[number] = own
     for d, boundary in enumerate((begin, end)):
         for place, number in np.ndenumerate(numbers.inputs[d]):
@@ -242,7 +242,7 @@ def test_windows_without_words_or_boundaries(bilm, tokens):
     vectors = bilm.encoder(*window.ids)[window.tokens]
     for d in range(2):
         for t, number in enumerate(tokens):
-            keys = bilm.encoder.keys([WORDS[number - 1]])
+            keys = bilm.word_ids.keys([WORDS[number - 1]])
             key = keys[1] if number else keys[[0, -1][d]]
             own = bilm.encoder(bilm.encoder.encode([key]))[0]
             torch.testing.assert_close(vectors[d, t, 0], own)

@@ -15,14 +15,13 @@ from helpers.command import call_spacy, refused, run_project_command, text
 from helpers.comparing import FakeTraining, compare_in_process
 from helpers.models import write_files
 from helpers.pipelines import save_bilm
-from helpers.pretraining import CONFIG
+from helpers.pretraining import CONFIG, load_log
 from helpers.reference import random_arrays, random_options
 from weasel.cli.run import load_project_config
 
 import spacy_elmo.report
 from spacy_elmo import load_bilm
 from spacy_elmo.compare.jobs import JOBS
-from spacy_elmo.pretrain.progress import load_log
 
 ROOT = Path(__file__).parents[2]
 PROJECT = srsly.read_yaml(ROOT / "project.yml")

@@ -48,7 +48,7 @@ def test_the_fitting_encoding_is_named_and_works(tmp_path, encoding, n_lines):
 def test_random_bytes_are_no_text(tmp_path, name, n_bytes):
     path = write(tmp_path / name, random.Random(n_bytes).randbytes(n_bytes))
     with pytest.raises(
-        ValueError, match="no encoding fits, so this is no text; expected"
+        ValueError, match="no encoding fits, so this is not text; expected"
     ):
         build(tmp_path / "corpus", path)
 

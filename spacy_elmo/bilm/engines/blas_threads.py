@@ -16,8 +16,8 @@ LONGEST_WAIT = 2.0  # seconds that a fork waits for our matrix products
 
 @cache
 def find_blas() -> Any:
-    """Find the libraries that compute matrix products. Searched only once, because that
-    takes milliseconds."""
+    """Find the libraries that compute matrix products. This is done only once, because
+    it takes milliseconds."""
     return ThreadpoolController().select(user_api="blas")
 
 
@@ -25,9 +25,9 @@ class _Limit:
     """Counts the calls that limit the libraries to one thread. The limit holds for all
     threads of the process, so the last call to end restores it.
 
-    A process must not fork during a matrix product: OpenBLAS waits for it with its own
-    locks held, and the new process would find them locked. So a fork waits for the
-    calls to end, and new calls wait for the fork."""
+    A process must not fork during a matrix product: the locks of OpenBLAS would stay
+    locked in the new process. So a fork waits for the calls to end, and new calls wait
+    for the fork."""
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
@@ -39,7 +39,7 @@ class _Limit:
         """Begin to limit, and return the number of threads without the limit."""
         with self.changed:
             if not self.n_calls:
-                # A call within another one must not wait, or that would never end.
+                # A call within another one must not wait: the fork waits for both.
                 self.changed.wait_for(lambda: not self.n_forks, LONGEST_WAIT)
             if not self.n_calls:
                 libraries = find_blas().lib_controllers
@@ -109,7 +109,7 @@ def side_by_side(
 
 
 def _after_fork() -> None:
-    """Begin anew in a forked process: threads do not survive the fork, and other
+    """Start again in a forked process: threads do not survive the fork, and other
     threads of the parent may have held the locks."""
     global _limit, _pool, _pool_lock
     _limit, _pool, _pool_lock = _Limit(), None, threading.Lock()

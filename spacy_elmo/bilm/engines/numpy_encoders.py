@@ -17,7 +17,7 @@ class NumpyEncoder:
 
     def __init__(self, config: BiLMConfig, arrays: Arrays) -> None:
         self.features = _make_features(config, arrays)
-        # The weights that are multiplied with one character, about.
+        # About how many weights are multiplied with each character.
         self.n_weights = sum(
             array.size for name, array in arrays.items() if "cnn.weights." in name
         )

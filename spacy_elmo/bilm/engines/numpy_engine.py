@@ -19,8 +19,9 @@ PARALLEL_FROM = 2**22
 # The number of multiplications from which on words are encoded in two threads: more
 # than the words of a sentence need at the bundled size.
 ENCODE_PARALLEL_FROM = 2**26
-# The gates of the first layer are computed once for each word if at most this share of
-# the tokens are distinct words, and these have at most so many cells: 128 MB of gates.
+# The gates of the first layer are computed once for each distinct word if there are at
+# most this many distinct words per token, and at most this many words times cells (128
+# MB of gates).
 MAX_DISTINCT = 0.5
 MAX_BY_WORD = 2**23
 
@@ -61,7 +62,7 @@ class NumpyEngine:
             return np.concatenate(side_by_side(halves, parallel=True))
 
     def _encode(self, ids: np.ndarray) -> np.ndarray:
-        with np.errstate(over="ignore"):  # of the calling thread alone
+        with np.errstate(over="ignore"):  # numpy keeps this setting per thread
             return self.encoder(ids)
 
     def run(
@@ -106,7 +107,6 @@ class NumpyEngine:
         state (State): One row per sentence; updated in place.
         RETURNS (list[np.ndarray]): The packed outputs of each layer, (n_tokens, proj).
         """
-
         layers = self.directions[direction]
         by_word = _gates_by_word(layers[0], table, rows)
 

@@ -12,7 +12,7 @@ from ..data import BiLMData
 from ..errors import LexiconError, SourceError
 from ..lexicon import Lexicon, check_lexicon
 from ..shapes import iterate_shapes
-from .quantize import SCALES, dequantize_one
+from .quantize import SCALES, dequantize
 
 
 def build(
@@ -59,7 +59,7 @@ def build(
     plain = {}
     for name, array in chosen.items():
         if not name.endswith(SCALES):
-            plain[name] = dequantize_one(array, chosen.get(name + SCALES))
+            plain[name] = dequantize(array, chosen.get(name + SCALES))
             check_finite(where(name), name, plain[name])
     return BiLMData(config, plain, lexicon, vocab, stored)
 

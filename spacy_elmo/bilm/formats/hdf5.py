@@ -82,7 +82,7 @@ def load_hdf5(options_path: Path, weights_path: Path) -> BiLMData:
     except Exception as error:  # broken files fail in many ways
         reason = str(error).split("\n")[0][:200]
         raise SourceError(
-            f"{weights_path}: found no whole HDF5 file ({reason})"
+            f"{weights_path}: found no complete HDF5 file ({reason})"
         ) from None
 
 

@@ -1,5 +1,5 @@
-"""Read arrays from HDF5 files that may be damaged or made to do harm. What a file
-announces is compared with its size before memory is taken."""
+"""Read arrays from HDF5 files that may be damaged or malicious. The sizes that a file
+declares are compared with its real size before memory is allocated."""
 
 import json
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from .hdf5_chunks import describe_filters, describe_missing, n_filters
 
 CHECKSUM = "spacy_elmo_checksum"
 MAX_CHECKSUM = 1000  # bytes
-# Weights that people have compressed announce less than twice the size of their file,
+# Weights that people have compressed take less than twice the size of their file,
 # those that are mostly zeros perhaps 10 times; up to MAX_SMALL bytes, any number.
 MAX_RATIO, MAX_SMALL = 20, 2**26
 
@@ -33,7 +33,7 @@ class HDF5Arrays:
         self.path = path
         self.file = file
         self.left = path.stat().st_size  # bytes that arrays may still have in the file
-        self.left_to_announce = MAX_RATIO * self.left + MAX_SMALL
+        self.left_to_declare = MAX_RATIO * self.left + MAX_SMALL
 
     def __contains__(self, key: str) -> bool:
         return self._find(key) is not None
@@ -65,13 +65,13 @@ class HDF5Arrays:
         n_bytes = array.size * array.dtype.itemsize
         n_stored = array.id.get_storage_size()
         self.left -= n_stored if n_filters(array) else max(n_bytes, n_stored)
-        self.left_to_announce -= n_bytes
+        self.left_to_declare -= n_bytes
         more = f"of {n_bytes:,} bytes, more than the file has; expected no more"
         if array.dtype.kind != "f":
             found: str | None = f"of type {array.dtype}; expected float32"
         elif array.external or array.is_virtual:
             found = "stored in another file; expected it in this one"
-        elif self.left < 0 or self.left_to_announce < 0:
+        elif self.left < 0 or self.left_to_declare < 0:
             found = more
         elif n_filters(array):
             found = describe_filters(array) or describe_missing(array)
@@ -101,7 +101,7 @@ class HDF5Arrays:
             return
         if self._attribute(CHECKSUM) != checksum_arrays(arrays)[CHECKSUM]:
             raise SourceError(
-                f"{self.path}: found other arrays than were saved, by its attribute "
+                f"{self.path}: found arrays that do not match its attribute "
                 f"'{CHECKSUM}'; expected the file as it was written (after a change by "
                 "hand, delete that attribute)"
             )

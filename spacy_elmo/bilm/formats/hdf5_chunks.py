@@ -1,4 +1,4 @@
-"""Tell whether the chunks of a compressed HDF5 array hold what the array announces. The
+"""Tell whether the chunks of a compressed HDF5 array hold what the array declares. The
 HDF5 library takes memory for whatever comes out of a chunk, which may be a thousand
 times its size."""
 
@@ -36,7 +36,7 @@ def describe_filters(array: Any) -> str | None:
 
 def describe_missing(array: Any) -> str | None:
     """Say what is wrong with the chunks of an array whose filters are right; None if
-    all are there and each holds as many bytes as it announces."""
+    all are there and each holds as many bytes as it declares."""
     n_bytes = math.prod(array.chunks) * array.dtype.itemsize
     if n_bytes > max(array.size * array.dtype.itemsize, MAX_CHUNK):
         return f"in chunks of {n_bytes:,} bytes; expected no more than it has itself"

@@ -132,7 +132,7 @@ def _load_state(path: Path) -> Arrays:
         raise SourceError(
             f"{path}: found {type(state).__name__}; expected a torch state dict"
         )
-    announced = 0
+    declared = 0
     for name, tensor in state.items():
         plain = tensor.layout is torch.strided and tensor.device.type == "cpu"
         if not plain or not tensor.is_floating_point():
@@ -141,41 +141,42 @@ def _load_state(path: Path) -> Arrays:
                 f"{path}: found '{name}' to be {kind}; expected plain floating-point "
                 "numbers"
             )
-        # A tensor can repeat the same numbers without end.
-        announced += tensor.numel() * tensor.element_size()
-    if announced > size:
+        # A tensor can be larger than its numbers in the file, by repeating them.
+        declared += tensor.numel() * tensor.element_size()
+    if declared > size:
         raise SourceError(
-            f"{path}: found tensors of {announced:,} bytes in {size:,}; expected no "
+            f"{path}: found tensors of {declared:,} bytes in {size:,}; expected no "
             "more than the size of the file"
         )
     return {str(k): tensor.float().contiguous().numpy() for k, tensor in state.items()}
 
 
 def _check_zip(path: Path, size: int) -> None:
-    """Raise SourceError if a state dict announces more than the size of its file, or if
+    """Raise SourceError if a state dict declares more than the size of its file, or if
     its contents do not have the checksums that it stores. torch compresses nothing, and
     does not compare the checksums itself."""
     with path.open("rb") as opened:
-        if opened.read(len(ZIP)) != ZIP:  # torch asks the same
+        if opened.read(len(ZIP)) != ZIP:  # torch decides in the same way
             return  # files of old torch are plain pickles without checksums
     try:
         with zipfile.ZipFile(path) as file:
-            announced = sum(entry.file_size for entry in file.infolist())
-            damaged = file.testzip() if announced <= size else None
+            declared = sum(entry.file_size for entry in file.infolist())
+            damaged = file.testzip() if declared <= size else None
     except Exception as error:  # broken files fail in many ways
         reason = str(error).split("\n")[0][:200]
         raise SourceError(
-            f"{path}: found no whole zip file ({reason}); expected a torch state dict"
+            f"{path}: found no complete zip file ({reason}); expected a torch state "
+            "dict"
         ) from None
-    if announced > size:
+    if declared > size:
         raise SourceError(
-            f"{path}: found a zip file that announces {announced:,} bytes in {size:,}; "
+            f"{path}: found a zip file that declares {declared:,} bytes in {size:,}; "
             "expected a torch state dict, which is not compressed"
         )
     if damaged is not None:
         raise SourceError(
-            f"{path}: found other contents of '{damaged}' than were saved, by its "
-            "checksum in the zip file; expected the file as it was written"
+            f"{path}: found contents of '{damaged}' that do not match its checksum "
+            "in the zip file; expected the file as it was written"
         )
 
 

@@ -46,7 +46,7 @@ def load_native(folder: Path) -> BiLMData:
     files.check_config()
     arrays = load_arrays(files.path(WEIGHTS))
     files.check(WEIGHTS)
-    # There is no honest reason for a list of words to be larger than their weights.
+    # A list of words is never much larger than the weights of these words.
     max_bytes = MAX_BYTES + files.path(WEIGHTS).stat().st_size
     vocab = None
     if config.softmax is not None and not files.has(SOFTMAX):
@@ -90,7 +90,7 @@ def _write(data: BiLMData, folder: Path, dtype: str) -> None:
     weights = without_softmax(data.arrays)
     softmax = {k: a for k, a in data.arrays.items() if k not in weights}
     weights = quantize(weights, dtype, data.stored)
-    # The file of the softmax has names of its own.
+    # In the file of the softmax, the names have no prefix.
     softmax = {
         name.removeprefix(SOFTMAX_PREFIX): array
         for name, array in quantize(softmax, dtype, data.stored).items()
@@ -157,8 +157,8 @@ class _Files:
             return
         if not isinstance(self.checksums, dict):
             raise SourceError(
-                f"{self.path(CONFIG)}: found '{CHECKSUMS}' to be no object; expected "
-                "the checksum of each file"
+                f"{self.path(CONFIG)}: found '{CHECKSUMS}' that is not an object; "
+                "expected an object with the checksum of each file"
             )
         self._compare(CONFIG, _checksum_json(self.config))
 
@@ -178,14 +178,14 @@ class _Files:
     def _compare(self, name: str, found: str) -> None:
         if found != self.checksums.get(name):
             raise SourceError(
-                f"{self.path(name)}: found other contents than were saved, by its "
+                f"{self.path(name)}: found contents that do not match its "
                 f"checksum in {CONFIG}; expected the file as it was written (after a "
                 f"change by hand, remove '{CHECKSUMS}' from {CONFIG})"
             )
 
 
 def _checksum_json(config: dict[str, Any]) -> str:
-    """Compute the checksum of a config, which its own checksum is no part of."""
+    """Compute the checksum of a config without the entry for the config itself."""
     files = {k: v for k, v in config[CHECKSUMS].items() if k != CONFIG}
     text = json.dumps({**config, CHECKSUMS: files}, sort_keys=True)
     return checksum_bytes(text.encode())
@@ -239,7 +239,7 @@ def load_native_parts(parts: Any, where: Path = Path("biLM")) -> BiLMData:
         {**parts, "vocab": vocab}
     ):
         raise SourceError(
-            f"{where}: found other contents than were saved, by their checksum; "
+            f"{where}: found contents that do not match their checksum; "
             "expected the biLM as it was written"
         )
     return build(

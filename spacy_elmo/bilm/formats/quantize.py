@@ -43,17 +43,12 @@ def quantize(arrays: Arrays, dtype: str, stored: Arrays | None = None) -> Arrays
     return written
 
 
-def dequantize(stored: Arrays) -> Arrays:
-    """Convert stored arrays back to float32. Arrays in float32 are not copied."""
-    return {
-        name: dequantize_one(array, stored.get(name + SCALES))
-        for name, array in stored.items()
-        if not name.endswith(SCALES)
-    }
+def dequantize(array: np.ndarray, scales: np.ndarray | None) -> np.ndarray:
+    """Convert a stored array to float32, always to the same bits. An array in float32
+    is not copied.
 
-
-def dequantize_one(array: np.ndarray, scales: np.ndarray | None) -> np.ndarray:
-    """Convert a stored array to float32, always to the same bits."""
+    scales (np.ndarray | None): The scales of an array in 8 bits, (1, n_columns).
+    """
     if scales is None:
         return np.ascontiguousarray(array, np.float32)
     with np.errstate(all="ignore"):  # values that are not finite are refused later
@@ -64,7 +59,7 @@ def _as_stored(arrays: Arrays, stored: Arrays) -> Arrays:
     written = {}
     for name, array in arrays.items():
         scales = stored.get(name + SCALES)
-        if name in stored and _same_bits(dequantize_one(stored[name], scales), array):
+        if name in stored and _same_bits(dequantize(stored[name], scales), array):
             written[name] = stored[name]
             if scales is not None:
                 written[name + SCALES] = scales

@@ -28,7 +28,7 @@ def load_arrays(path: Path) -> dict[str, np.ndarray]:
                 arrays[name] = file.get_tensor(name)
     except (SafetensorError, OSError, RuntimeError) as error:
         raise SourceError(
-            f"{path}: found no whole safetensors file ({error})"
+            f"{path}: found no complete safetensors file ({error})"
         ) from None
     return arrays
 
@@ -54,7 +54,7 @@ def arrays_from_bytes(contents: bytes, path: Path) -> dict[str, np.ndarray]:
     try:
         return load(contents)
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise SourceError(f"{path}: found no whole weights ({error!r})") from None
+        raise SourceError(f"{path}: found no complete weights ({error!r})") from None
 
 
 def _contiguous(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

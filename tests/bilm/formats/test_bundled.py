@@ -184,6 +184,8 @@ def test_senses_come_apart(lang):
             assert accuracy[BY[lang]] > word["majority"], word["word"]
 
 
-def test_repr_has_source_and_sizes():
-    bilm = load_bilm("en_elmo_sm")
-    assert repr(bilm) == "<BiLM from en_elmo_sm: 2 + 1 layers, width 384, no softmax>"
+@pytest.mark.parametrize("engine, name", [("torch", "BiLM"), ("numpy", "NumpyBiLM")])
+def test_repr_has_source_and_sizes(engine, name):
+    bilm = load_bilm("en_elmo_sm", engine=engine)
+    shown = f"<{name} from en_elmo_sm: 2 + 1 layers, width 384, no softmax>"
+    assert repr(bilm) == shown

@@ -151,7 +151,7 @@ def test_a_flipped_bit_of_any_hdf5_array_is_refused(hdf5):
         flip(hdf5, place[len(place) // 3])  # often the last bit of a number
         file, sentence = refusal(hdf5)
         assert file == str(hdf5)
-        assert "other arrays than were saved" in sentence
+        assert "arrays that do not match its attribute" in sentence
         hdf5.write_bytes(whole)
     load_bilm(hdf5)
 

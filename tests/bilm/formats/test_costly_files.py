@@ -1,4 +1,4 @@
-"""Small files that announce much, and paths that are not files."""
+"""Small files that declare large sizes, and paths that are not files."""
 
 import json
 import os

@@ -99,14 +99,14 @@ def test_truncated_weights_are_refused(kept, folder):
     path.write_bytes(whole[: int(kept * len(whole))])
     file, sentence = refusal(folder)
     assert file == str(path)
-    assert "no whole HDF5 file" in sentence
+    assert "no complete HDF5 file" in sentence
 
 
 def test_text_named_hdf5_is_refused(folder):
     (folder / "weights.hdf5").write_text("version https://git-lfs.github.com/spec/v1\n")
     file, sentence = refusal(folder)
     assert file == str(folder / "weights.hdf5")
-    assert "no whole HDF5 file" in sentence
+    assert "no complete HDF5 file" in sentence
 
 
 # Wrong options
