@@ -64,6 +64,12 @@ def test_reference_has_arguments_and_results(site):
 
 
 @pytest.mark.slow
+def test_code_in_tables_has_no_backslashes(site):
+    page = (site / "commands.html").read_text("utf8")
+    assert "native|hdf5" in page and "\\|" not in page
+
+
+@pytest.mark.slow
 def test_links_of_the_site_stay_in_their_language(site):
     page = (site / "ko" / "component.html").read_text("utf8")
     assert ".ko.html" not in page and ".md" not in re.sub(r"https://\S+", "", page)
