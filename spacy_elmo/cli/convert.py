@@ -8,7 +8,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from . import app
-from .common_options import SOURCE, exit_on_error
+from .common_options import SOURCE, check_output_folder, exit_on_error
 
 
 class DType(str, Enum):
@@ -54,6 +54,7 @@ def convert_cli(
 
     with exit_on_error(), explain_errors(dest):
         check_dest(dest, to)
+        check_output_folder(dest)
         data = load_data(source)
         if no_softmax:
             data.drop_softmax()

@@ -15,6 +15,7 @@ from .common_options import (
     TEXT,
     TOKENIZED,
     TOKENIZER,
+    check_output_file,
     exit_on_error,
     get_tokenization,
     load_on_device,
@@ -45,6 +46,7 @@ def embed_cli(
     problems: Problems = Counter()
     with exit_on_error():
         check_target(out)
+        check_output_file(out)
         bilm = load_on_device(source, gpu_id)
         tokenization = get_tokenization(bilm, lang, tokenizer, tokenized, encoding)
         sentences = load_sentences([text], tokenization, problems)

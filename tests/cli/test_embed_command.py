@@ -1,4 +1,4 @@
-"""Test the progress that `spacy elmo embed` shows."""
+"""Test what `spacy elmo embed` shows."""
 
 from importlib import import_module
 
@@ -23,3 +23,12 @@ def test_progress_is_shown(tmp_path, monkeypatch):
     done = call("embed", source, text, tmp_path / "out.hdf5", "--tokenized")
     assert done.exit_code == 0, done.output
     assert len(seen) > 1 and sum(seen) == 5
+
+
+def test_a_file_in_the_place_of_a_folder_is_named(tmp_path):
+    (tmp_path / "file").write_text("one two")
+    source = save_bilm(tmp_path / "bilm")
+    out = tmp_path / "file" / "out.hdf5"
+    done = call("embed", source, tmp_path / "file", out)
+    assert done.exit_code == 1
+    assert "file is no folder" in " ".join(done.output.split())
