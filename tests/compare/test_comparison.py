@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import spacy
 import srsly
+from helpers.command import run_spacy
 from helpers.comparing import SEEDS, VARIANTS, compare, load_runs, make_command
-from helpers.pipelines import TEXTS, get_bilm, make_docs, run_spacy
+from helpers.pipelines import TEXTS, get_bilm, make_docs
 
 from spacy_elmo import load_bilm
 from spacy_elmo.compare.jobs import JOBS

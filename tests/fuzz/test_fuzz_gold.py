@@ -156,7 +156,7 @@ def test_any_jsonl(fuzz, tmp_path):
 def test_any_docs(fuzz, tmp_path):
     base = doc_bin()
 
-    for rng in fuzz.trials(60):
+    for rng in fuzz.trials(20):
         data = mutate_docs(rng, base)
         check_file(read_gold, tmp_path / "a.spacy", data)
         check_file(lambda path: list(read_tagged(path)), tmp_path / "t.spacy", data)
