@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 import spacy
 import srsly
+from helpers.command import call_spacy, run_project_command
+from helpers.comparing import compare_in_process
 from helpers.pages import (
     ENGLISH,
     ROOT,
@@ -41,14 +43,17 @@ COMMANDS = [
 # Options that make a command finish quickly, by the first words of the command. They
 # are added at the end, because the last one counts if an option is given twice.
 QUICK_OPTIONS = {
-    "python -m spacy project run pretrain": "--vars.minutes 0.01",
+    "python -m spacy project run pretrain": "--vars.minutes 0.01 --vars.lstm_dim 32"
+    " --vars.projection_dim 16",
     "python -m spacy project run train": "--vars.max_steps 2 --vars.ner_steps 2"
     " --vars.eval_frequency 2",
-    "python -m spacy elmo pretrain": "--training.max_steps 2",
+    "python -m spacy elmo pretrain": "--training.max_steps 2 --model.lstm.dim 32"
+    " --model.lstm.projection_dim 16",
     "python -m spacy elmo compare": "--training.max_steps 2"
     " --training.eval_frequency 2",
     "python -m spacy train": "--training.max_steps 2 --training.eval_frequency 2",
-    "torchrun": "--training.max_steps 2",
+    "torchrun": "--training.max_steps 2 --model.lstm.dim 32"
+    " --model.lstm.projection_dim 16",
     "python -m spacy elmo explore": "--port 0",
 }
 # The file or folder that a command must write. OUTPUT is the value of its --output.
@@ -178,8 +183,11 @@ def shape_names(names):
 @pytest.mark.parametrize(
     "page", list(dict.fromkeys(block.page for block in COMMANDS)), ids=page_id
 )
-def test_commands(page, folder):
+def test_commands(page, folder, monkeypatch):
     """Run all commands of a page in order. They must not need those of other pages."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("weasel.cli.run.run_command", run_project_command)
+    compare_in_process(monkeypatch)
     (folder / "results").mkdir(exist_ok=True)
     shutil.rmtree(folder / "corpus", ignore_errors=True)
     for block in COMMANDS:
@@ -190,30 +198,40 @@ def test_commands(page, folder):
 def run_command(line, folder):
     assert not re.search(r"[|&;<>$]", line)  # because no shell is used
     program, *args = shlex.split(" ".join([line, *look_up(QUICK_OPTIONS, line)]))
-    start = {"python": [], "torchrun": ["-m", "torch.distributed.run"]}[program]
     path = args[args.index("--output") + 1] if "--output" in args else ""
     expected = [
         folder / name.replace("OUTPUT", path) for name in look_up(WRITTEN, line)
     ]
+    if program == "torchrun" or line.startswith(SERVERS):
+        code, output = run_program(program, args, until="Ctrl-C")
+    else:  # in this process, because it has imported spaCy
+        assert [program, *args[:2]] == ["python", "-m", "spacy"]
+        done = call_spacy(*args[2:])
+        code, output = done.exit_code, f"{done.output}\n{done.exception}"
+    assert code == 0, f"{line}\n{output}"
+    printed = look_up(PRINTED, line)
+    assert expected or printed, f"add what this command does: {line}"
+    assert all(path.exists() for path in expected), line
+    assert all(text in output for text in printed), f"{line}\n{output}"
+
+
+def run_program(program, args, until):
+    """Run a program. Press Ctrl-C when it has printed what it does until then."""
+    start = {"python": [], "torchrun": ["-m", "torch.distributed.run"]}[program]
     process = subprocess.Popen(
         [sys.executable, *start, *args],
-        cwd=folder,
         env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONIOENCODING": "utf8"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding="utf8",
     )
     output = ""
-    if line.startswith(SERVERS):
-        while process.poll() is None and "Ctrl-C" not in output:
-            output += process.stdout.readline()
+    while until not in output and (line := process.stdout.readline()):
+        output += line
+    if until in output:
         process.send_signal(signal.SIGINT)
     output += process.communicate()[0]
-    assert process.returncode == 0, f"{line}\n{output}"
-    printed = look_up(PRINTED, line)
-    assert expected or printed, f"add what this command does: {line}"
-    assert all(path.exists() for path in expected), line
-    assert all(text in output for text in printed), f"{line}\n{output}"
+    return process.returncode, output
 
 
 def look_up(table, line):
