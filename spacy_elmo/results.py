@@ -28,11 +28,11 @@ LOG_NAME = "log.jsonl"
 # names of the scores, the values are labels.
 METRICS = {
     r"tag_acc": "Tag accuracy",
-    r"pos_acc": "POS accuracy",
+    r"pos_acc": "Part-of-speech accuracy",
     r"morph_acc": "Morphology accuracy",
     r"lemma_acc": "Lemma accuracy",
-    r"dep_uas": "Dependency UAS",
-    r"dep_las": "Dependency LAS",
+    r"dep_uas": "Dependencies (UAS)",
+    r"dep_las": "Labelled dependencies (LAS)",
     r"ents_f": "Entity F-score",
     r"cats_macro_f": "Category F-score",
     r"spans_(.+)_f": "Span F-score",  # the group is a key of doc.spans

@@ -147,7 +147,7 @@ def test_compare(tmp_path):
 
 
 def test_labels_of_scores():
-    assert results.metric_label("dep_las") == "Dependency LAS"
+    assert results.metric_label("dep_las") == "Labelled dependencies (LAS)"
     assert results.metric_label("spans_sc_f") == "Span F-score (sc)"
     assert results.metric_label("spans_my_key_f") == "Span F-score (my_key)"
     assert results.metric_label("cats_score") == "cats_score"

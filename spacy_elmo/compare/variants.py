@@ -99,8 +99,8 @@ def _learned_mix(l2: float) -> Variant:
 VARIANTS = {
     variant.name: variant
     for variant in (
-        Variant(BASELINE, "spaCy CNN"),
-        Variant(VECTORS, "spaCy CNN, static vectors", vectors=True),
+        Variant(BASELINE, "spaCy without ELMo"),
+        Variant(VECTORS, "spaCy without ELMo, static vectors", vectors=True),
         Variant("last", "ELMo, top layer only", "input", fixed=_top_layer_only),
         Variant("mean", "ELMo, plain average", "input", fixed=_equal_weights),
         _learned_mix(1.0),

@@ -1,6 +1,7 @@
-"""Remove folders and everything in them. Folders that do not exist are skipped.
+"""Remove files, and folders with everything in them. Those that do not exist are
+skipped.
 
-Run as `python -m spacy_elmo.project.clean FOLDER...`.
+Run as `python -m spacy_elmo.project.clean PATH...`.
 """
 
 import shutil
@@ -9,11 +10,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 
-def main(folders: Iterable[Path]) -> None:
-    for folder in folders:
-        if folder.exists():
-            shutil.rmtree(folder)
-            print(f"Removed {folder}")
+def main(paths: Iterable[Path]) -> None:
+    for path in paths:
+        if path.is_file():
+            path.unlink()
+        elif path.exists():
+            shutil.rmtree(path)
+        else:
+            continue
+        print(f"Removed {path}")
 
 
 if __name__ == "__main__":

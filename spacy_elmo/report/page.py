@@ -57,36 +57,15 @@ def make_sections(results: Results) -> list[Section]:
     """Make all sections, including those without results."""
     return [
         Section(
-            "pretraining",
-            "Pretraining",
-            "Pretraining",
-            "How the language model learned. For loss and perplexity, lower is better.",
-            [make_pretraining_group(found, n) for n, found in enumerate(results.logs)],
-        ),
-        Section(
-            "perplexity",
-            "Perplexity",
-            "Perplexity",
-            "Between how many words the model hesitates on average, given the words "
-            "before (forward) or after (backward). Lower is better. Compare only "
-            "results for the same text and the same vocabulary.",
-            [],
-            make_perplexity_table(results),
-        ),
-        Section(
-            "probe",
-            "Layers",
-            "What each layer knows",
-            "The accuracy of a simple classifier that sees only the vectors of one "
-            "frozen layer, on data that it was not trained with.",
-            [make_probe_group(found) for found in results.probe],
-        ),
-        Section(
             "compare",
             "Comparison",
             "With and without ELMo",
-            "Pipelines trained with the same data, seeds and budget. Scores are in "
-            "percent; below them, how many errors fewer or more than the baseline.",
+            "Pipelines trained with the same data, random seeds and number of steps. "
+            "Scores are in percent; below them, how many errors fewer or more than "
+            "without ELMo. A dependency is right if the word that it depends on is "
+            "right (UAS) and, if labelled, also the kind of dependency (LAS). "
+            "F-scores are high if most of what is found is right and most of what is "
+            "there is found.",
             [
                 make_comparison_group(found, n)
                 for n, found in enumerate(results.compare)
@@ -102,12 +81,37 @@ def make_sections(results: Results) -> list[Section]:
             [make_senses_group(found, n) for n, found in enumerate(results.senses)],
         ),
         Section(
+            "probe",
+            "Layers",
+            "What each layer knows",
+            "The accuracy of a simple classifier that sees only the vectors of one "
+            "frozen layer, on data that it was not trained with.",
+            [make_probe_group(found) for found in results.probe],
+        ),
+        Section(
             "neighbors",
             "Neighbours",
             "Nearest neighbours",
             "For a word in its sentence, the words in a corpus with the most similar "
             "vectors, in their sentences.",
             [make_neighbors_group(found) for found in results.neighbors],
+        ),
+        Section(
+            "pretraining",
+            "Pretraining",
+            "Pretraining",
+            "How the language model learned. For loss and perplexity, lower is better.",
+            [make_pretraining_group(found, n) for n, found in enumerate(results.logs)],
+        ),
+        Section(
+            "perplexity",
+            "Perplexity",
+            "Perplexity",
+            "Between how many words the model hesitates on average, given the words "
+            "before (forward) or after (backward). Lower is better. Compare only "
+            "results for the same text and the same vocabulary.",
+            [],
+            make_perplexity_table(results),
         ),
     ]
 
@@ -128,10 +132,22 @@ class Charts:
         return id
 
 
-def make_page(results: Results, title: str, vega: str) -> str:
+def make_title(results: Results, name: str) -> str:
+    """Say what the results are about.
+
+    name (str): The name of their folder.
+    """
+    if results.compare:
+        return f"spaCy with and without ELMo: {name}"
+    if results.logs or results.perplexity:
+        return f"A language model for ELMo: {name}"
+    return f"What ELMo knows about words: {name}"
+
+
+def make_page(results: Results, name: str, vega: str) -> str:
     """Make the page.
 
-    title (str): The title of the report.
+    name (str): The name of the folder of the results.
     vega (str): JavaScript that defines vegaEmbed.
     """
     environment = Environment(
@@ -144,7 +160,7 @@ def make_page(results: Results, title: str, vega: str) -> str:
     charts = Charts()
     every = make_sections(results)
     return environment.get_template("page.html").render(
-        title=title,
+        title=make_title(results, name),
         version=__version__,
         summary=make_summary(results),
         sections=[each for each in every if each.groups or each.table],

@@ -31,8 +31,8 @@ SENSES = {
     },
 }
 VARIANTS = {
-    "baseline": "spaCy CNN",
-    "vectors": "spaCy CNN, static vectors",
+    "baseline": "spaCy without ELMo",
+    "vectors": "spaCy without ELMo, static vectors",
     "last": "ELMo, last layer",
     "average": "ELMo, plain average",
     "input": "ELMo at input",

@@ -6,8 +6,10 @@ import spacy
 import srsly
 from helpers.command import call_module
 from helpers.pipelines import save_bilm
+from spacy.tokens import Doc
 
 from spacy_elmo.fingerprints import fingerprint_path
+from spacy_elmo.text.doc_files import load_docs, save_docs
 
 
 def call(name, *args):
@@ -74,7 +76,7 @@ def test_fingerprint_of_a_missing_model_is_refused(tmp_path):
     assert code == 1 and "expected two arguments" in said
 
 
-def test_clean_removes_the_given_folders(tmp_path):
+def test_clean_removes_the_given_folders_and_files(tmp_path):
     for name in ("one", "two", "three"):
         (tmp_path / name / "deeper").mkdir(parents=True)
         (tmp_path / name / "deeper" / "a.txt").write_text("a")
@@ -82,5 +84,27 @@ def test_clean_removes_the_given_folders(tmp_path):
     assert call("clean", *(tmp_path / name for name in names)) == (0, "")
     assert [path.name for path in tmp_path.iterdir()] == ["three"]
     assert call("clean") == (0, "")
-    code, said = call("clean", tmp_path / "three" / "deeper" / "a.txt")
-    assert code == 1 and "a.txt" in said
+    assert call("clean", tmp_path / "three" / "deeper" / "a.txt") == (0, "")
+    assert list(tmp_path.rglob("*")) == [tmp_path / "three", tmp_path / "three/deeper"]
+
+
+def test_hold_out_divides_dev_unless_there_is_a_test_file(tmp_path):
+    vocab = spacy.blank("en").vocab
+    docs = [Doc(vocab, words=["a", str(n)], tags=["x", "y"]) for n in range(5)]
+    source, out = tmp_path / "source", tmp_path / "new" / "out"
+    source.mkdir()
+    save_docs(docs, source / "dev.spacy")
+
+    def words(name):
+        return [doc[1].text for doc in load_docs(out / name, vocab)]
+
+    assert call("hold_out", source, out) == (0, "")
+    assert words("dev.spacy") == ["0", "2", "4"] and words("test.spacy") == ["1", "3"]
+    assert load_docs(out / "test.spacy", vocab)[0][1].tag_ == "y"
+    save_docs(docs[:1], source / "test.spacy")
+    assert call("hold_out", source, out) == (0, "")
+    assert words("dev.spacy") == list("01234") and words("test.spacy") == ["0"]
+    (source / "test.spacy").unlink()
+    save_docs(docs[:1], source / "dev.spacy")
+    code, said = call("hold_out", source, out)
+    assert code == 1 and "found 1 docs and no test.spacy beside it" in said

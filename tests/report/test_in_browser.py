@@ -139,7 +139,7 @@ def test_score_can_be_chosen(wide):
     chart = wide.page.locator("#compare .chart").first
     first = next(v for v in samples.compare()["variants"] if v["share"] == 1.0)
     for metric, label in (
-        ("dep_las", "Dependency LAS"),
+        ("dep_las", "Labelled dependencies (LAS)"),
         ("tag_acc", "Tag accuracy"),
     ):
         wide.page.get_by_label(label, exact=True).check()

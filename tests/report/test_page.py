@@ -118,6 +118,26 @@ def test_korean_is_marked_as_such(tmp_path):
     assert sentence.lang() == "en"
 
 
+def test_title_says_what_it_is_about_and_gains_come_first(tmp_path):
+    root = make_report(samples.write_all(tmp_path / "en"))
+    (title,) = root.find("h1")
+    assert title.text == "spaCy with and without ELMo: en"
+    (keys,) = root.find("dl", **{"class": "keys"})
+    headings = [each.text for each in keys.find("dt")]
+    assert headings[0] == "Fewer errors than without ELMo"
+    sections = [each.attrs.get("id") for each in root.find("section")]
+    assert next(filter(None, sections)) == "compare"
+
+
+def test_summary_of_many_files_is_short(tmp_path):
+    for number in range(4):
+        title = {"title": f"Treebank {number}"}
+        samples.write(tmp_path / f"{number}.json", {**samples.compare(), **title})
+    (keys,) = make_report(tmp_path).find("dl", **{"class": "keys"})
+    assert "Treebank 1" in keys.text and "Treebank 2" not in keys.text
+    assert "and 2 more below" in keys.text
+
+
 def test_summary_names_the_best_results(tmp_path):
     root = make_report(samples.write_all(tmp_path))
     (keys,) = root.find("dl", **{"class": "keys"})

@@ -71,7 +71,7 @@ def score_chart(rows: Rows, seeds: Rows, names: Sequence[str], metric: Choice) -
     }
     y = {**_row(rows), "bandPosition": 0.5}
     tooltip = [
-        {"field": "label", "title": "variant"},
+        {"field": "label", "title": "pipeline"},
         {"field": "right", "title": "score"},
     ]
     chosen = [{"filter": f"datum.metric == {metric.param}"}]

@@ -156,7 +156,7 @@ def data_chart(rows: Rows, names: Sequence[str], metric: Choice) -> Spec:
         "axis": make_percent_axis(),
     }
     tooltip = [
-        {"field": "series", "title": "variant"},
+        {"field": "series", "title": "pipeline"},
         {"field": "data", "title": "training data"},
         {"field": "score", "title": "score"},
     ]

@@ -45,7 +45,7 @@ def comparison_table(data: ComparisonResult, *, test: bool = False) -> Table:
 
     test (bool): Whether to show the scores on the test data.
     """
-    columns = ["variant", *map(metric_label, data.metrics)]
+    columns = ["pipeline", *map(metric_label, data.metrics)]
     has_speed = any(variant.words_per_second for variant in data.full)
     rows: list[list[Cell]] = []
     for variant in data.full:
@@ -128,7 +128,7 @@ def _score_figure(data: ComparisonResult, metric: Choice) -> Figure:
         "Scores",
         f"{metric_label(main)} of each variant: {', '.join(parts)}.",
         score_chart(means, seeds, find_titles(data), metric),
-        Table(["variant", "score", "each seed", MEAN], cells, 2),
+        Table(["pipeline", "score", "each seed", MEAN], cells, 2),
         "Strokes: single seeds. Point: their mean. Line: mean ± standard deviation.",
     )
 
@@ -154,7 +154,7 @@ def _data_figure(data: ComparisonResult, metric: Choice) -> Figure:
         "Scores by amount of training data",
         alt,
         data_chart(rows, find_titles(data), metric),
-        Table(["variant", "score", "training data", MEAN], cells, 2),
+        Table(["pipeline", "score", "training data", MEAN], cells, 2),
     )
 
 

@@ -30,5 +30,5 @@ def make_perplexity_table(results: Results) -> Table | None:
         ]
         for name, text, data in entries
     ]
-    columns = ["result", "measured on", "forward", "backward", "mean", "words"]
+    columns = ["biLM", "measured on", "forward", "backward", "mean", "words"]
     return Table([*columns, "unknown words"], rows, 5) if rows else None

@@ -10,6 +10,8 @@ from ..load import Results
 from .probe_section import find_baseline, find_best_layer
 from .senses_section import find_best_sense_layer, mean_accuracies
 
+MAX_FILES = 2  # under each heading
+
 
 class KeyFigure(NamedTuple):
     """A number with a note.
@@ -21,19 +23,31 @@ class KeyFigure(NamedTuple):
     note: str
 
 
+Files = list[list[KeyFigure]]  # the key figures of each result file
+
+
 def make_summary(results: Results) -> dict[str, list[KeyFigure]]:
     """Return the key figures below each heading. A heading without key figures is left
-    out."""
+    out. Those of more than MAX_FILES files would not fit on a screen."""
     figures = {
-        "Perplexity": _summarize_perplexity(results),
-        "Best layer": _summarize_probes(results),
-        "Fewer errors than the baseline": _summarize_comparisons(results),
-        "Senses told apart": _summarize_senses(results),
+        "Fewer errors than without ELMo": _summarize_comparisons(results),
+        "Senses of words told apart": _summarize_senses(results),
+        "Layer that predicts tags best": _summarize_probes(results),
+        "Perplexity, lower is better": _summarize_perplexity(results),
     }
-    return {heading: found for heading, found in figures.items() if found}
+    return {
+        heading: [figure for file in files[:MAX_FILES] for figure in file]
+        + _count_rest(files[MAX_FILES:])
+        for heading, files in figures.items()
+        if files
+    }
 
 
-def _summarize_perplexity(results: Results) -> list[KeyFigure]:
+def _count_rest(files: Files) -> list[KeyFigure]:
+    return [KeyFigure("", f"and {len(files)} more below")] if files else []
+
+
+def _summarize_perplexity(results: Results) -> Files:
     """Return the perplexity of each text that was evaluated. If there are none, return
     the best perplexity of each pretraining."""
     measured = [(found.name, found.data) for found in results.perplexity]
@@ -48,13 +62,14 @@ def _summarize_perplexity(results: Results) -> list[KeyFigure]:
         both = f"forward {format_perplexity(data.forward)}, "
         both += f"backward {format_perplexity(data.backward)}"
         note = f"{name}: {both}" if len(measured) > 1 else both
-        figures.append(KeyFigure(format_perplexity(data.mean), note))
+        figures.append([KeyFigure(format_perplexity(data.mean), note)])
     return figures
 
 
-def _summarize_probes(results: Results) -> list[KeyFigure]:
-    figures = []
+def _summarize_probes(results: Results) -> Files:
+    files = []
     for found in results.probe:
+        figures = []
         for task in found.data.tasks:
             best, baseline = find_best_layer(task), find_baseline(task)
             if best is None:
@@ -63,13 +78,15 @@ def _summarize_probes(results: Results) -> list[KeyFigure]:
             if baseline is not None:
                 note += f"; {baseline.name}: {format_percent(baseline.accuracy)}"
             figures.append(KeyFigure(best.name, note))
-    return figures
+        files += [figures] if figures else []
+    return files
 
 
-def _summarize_comparisons(results: Results) -> list[KeyFigure]:
+def _summarize_comparisons(results: Results) -> Files:
     """Choose the variant of each file that reduces errors most on the development data.
-    If there is test data, show how much the variant reduces errors there."""
-    figures = []
+    If there is test data, show how much the variant reduces errors there, by the first
+    and the last score."""
+    files = []
     for found in results.compare:
         best = max(found.data.full, key=_mean_reduction)
         known = best.test_error_reduction or best.error_reduction
@@ -79,8 +96,9 @@ def _summarize_comparisons(results: Results) -> list[KeyFigure]:
             if (reduction := known.get(metric)) is not None
         ]
         if reductions:
-            figures += [*reductions, KeyFigure("", f"{found.name}: {best.title}")]
-    return figures
+            shown = [reductions[0], *reductions[1:][-1:]]
+            files.append([*shown, KeyFigure("", f"{found.name}: {best.title}")])
+    return files
 
 
 def _mean_reduction(variant: VariantResult) -> float:
@@ -88,12 +106,12 @@ def _mean_reduction(variant: VariantResult) -> float:
     return fmean(known) if known else -math.inf
 
 
-def _summarize_senses(results: Results) -> list[KeyFigure]:
+def _summarize_senses(results: Results) -> Files:
     figures = []
     for found in results.senses:
         layer = find_best_sense_layer(found.data)
         value = format_percent(mean_accuracies(found.data)[layer], 0)
         majority = format_percent(fmean(word.majority for word in found.data.words), 0)
         note = f"{found.name}, {layer_label(layer)}; most frequent sense: {majority}"
-        figures.append(KeyFigure(value, note))
+        figures.append([KeyFigure(value, note)])
     return figures
