@@ -1,6 +1,7 @@
-"""Run the scripts of examples/ with tiny models."""
+"""Run the scripts of examples/ with tiny models, and its notebook as it is."""
 
 import ast
+import json
 import re
 import runpy
 import sys
@@ -9,6 +10,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 import spacy
+from helpers.notebooks import run_cells
 from helpers.pages import ROOT
 from helpers.pipelines import run_python, save_bilm
 from helpers.pretraining import CONFIG
@@ -130,3 +132,27 @@ def test_your_own_language_resumes_and_saves_a_pipeline(run, tmp_path):
 def test_docstring_says_how_to_run_it(path):
     doc = ast.get_docstring(ast.parse(path.read_text("utf8")))
     assert f"python examples/{path.name}" in doc
+
+
+@pytest.mark.slow
+def test_notebook_shows_what_it_says(monkeypatch):
+    """Compare what the cells give with the outputs that the file contains."""
+    notebook = json.loads((EXAMPLES / "words_in_context.ipynb").read_text("utf8"))
+    monkeypatch.chdir(EXAMPLES)
+    outputs = run_cells(notebook)
+    shares = []
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    for cell, output in zip(cells, outputs, strict=True):
+        printed = "".join(o["text"] for o in cell["outputs"] if "text" in o)
+        assert re.sub(r"\d", "0", printed) == re.sub(r"\d", "0", output.printed)
+        saved = [o["data"] for o in cell["outputs"] if "data" in o]
+        if output.value is not None:
+            (data,) = saved
+            assert data["text/plain"] == repr(output.value)
+            html = output.value._repr_html_() if "text/html" in data else ""
+            shares += re.findall(r"has the same sense: (\d+)", html)
+        if "fair" in output.printed:
+            same, other = map(float, re.findall(r"\d\.\d+", output.printed))
+            assert same > other + 0.05
+    stick, snow = map(int, shares)
+    assert stick > 80 and snow > 60
