@@ -77,7 +77,7 @@ def prepare_corpus(
         for split in PATTERNS
         if split in splits
     }
-    notes += [f"{count:,} {change}" for change, count in conversion.changes.items()]
+    notes += [f"{n:,} {change}" for change, n in conversion.changes.items()]
     if "dev" not in docs:
         docs["train"], docs["dev"] = _split_off_dev(docs["train"], splits["train"][0])
         notes.append(
