@@ -4,6 +4,7 @@ Each file has a background of its own and the colours of the report, light or da
 the reader's system prefers, and needs neither fonts nor scripts from elsewhere.
 """
 
+import re
 from importlib.resources import files
 from pathlib import Path
 
@@ -85,6 +86,17 @@ def arrow(*points: tuple[float, float]) -> Markup:
     )
 
 
+def read_colors() -> str:
+    """Return the light and the dark colours of the report as a style sheet."""
+    path = files("spacy_elmo").joinpath("report/templates/colors.css")
+    light, dark = path.read_text("utf-8").split("@media (prefers-color-scheme: dark)")
+    rules = [
+        f":root {{ {' '.join(re.findall(r'--[a-z0-9-]+: #[0-9a-f]+;', part))} }}"
+        for part in (light, dark)
+    ]
+    return f"{rules[0]}\n@media (prefers-color-scheme: dark) {{ {rules[1]} }}"
+
+
 def save_svg(
     path: Path, size: tuple[int, int], parts: list[Markup], *, title: str, lang: str
 ) -> None:
@@ -94,8 +106,7 @@ def save_svg(
     title (str): What it shows, for people who cannot see it.
     """
     width, height = size
-    colors = files("spacy_elmo").joinpath("report/templates/colors.css")
-    style = colors.read_text("utf-8") + STYLE.format(font=FONT)
+    style = read_colors() + STYLE.format(font=FONT)
     card = element(
         "rect",
         x=0.5,
