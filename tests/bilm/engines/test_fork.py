@@ -23,12 +23,13 @@ for module in (cpu, numpy_engine):
     module.PARALLEL_FROM = module.ENCODE_PARALLEL_FROM = 0
 torch.set_num_threads(2)
 threadpoolctl.threadpool_limits(2, user_api="blas")
-engine, *kinds = sys.argv[2:]
+engine, busy_with = sys.argv[2:]
 bilm = load_bilm("en_elmo_sm", engine=engine)
 sentences = [["A", "fork", "of", "a", "process"], ["Another", "sentence"]]
 expected = bilm.embed(sentences)
+ended = threading.Event()
 
-def embed(busy_with, ended):
+def embed():
     for number in itertools.count():
         if ended.is_set():
             return
@@ -44,32 +45,35 @@ def embed_too():
         if not np.allclose(found, right, atol=1e-4):
             raise OSError("wrong vectors")
 
-for busy_with in kinds:
-    ended = threading.Event()
-    thread = threading.Thread(target=embed, args=(busy_with, ended))
-    thread.start()
-    codes = []
-    while len(codes) < 8 and None not in codes:
-        codes.append(wait(fork(embed_too), seconds=20))
-    ended.set()
-    thread.join()
-    print(busy_with, codes)
+thread = threading.Thread(target=embed)
+thread.start()
+codes = []
+while len(codes) < 15 and None not in codes:
+    codes.append(wait(fork(embed_too), seconds=20))
+ended.set()
+thread.join()
+print(codes)
 """
 
 
 @pytest.mark.parametrize(
-    ("engine", "kinds"),
-    [("torch", ["words", "embedder", "threads"]), ("numpy", ["words", "embedder"])],
+    ("engine", "busy_with"),
+    [
+        ("torch", "words"),
+        ("torch", "embedder"),
+        ("torch", "threads"),
+        ("numpy", "words"),
+        ("numpy", "embedder"),
+    ],
 )
-def test_no_forked_process_hangs(engine, kinds):
+def test_no_forked_process_hangs(engine, busy_with):
     """Fork while the thread computes vectors of words, makes an embedder, or starts its
     own threads."""
     tests = Path(__file__).parents[2]
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", PROGRAM, tests, engine, *kinds],
+        [sys.executable, "-W", "ignore", "-c", PROGRAM, tests, engine, busy_with],
         capture_output=True,
         text=True,
-        timeout=900,
+        timeout=300,
     )
-    expected = [f"{busy_with} {[0] * 8}" for busy_with in kinds]
-    assert done.stdout.splitlines() == expected, done.stderr
+    assert done.stdout.strip() == str([0] * 15), done.stderr
