@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from threadpoolctl import ThreadpoolController
 
 ResultT = TypeVar("ResultT")
-LONGEST_WAIT = 2.0  # seconds that a fork waits for our matrix products
+LONGEST_WAIT = 60.0  # seconds that a fork waits for our matrix products
 
 
 @cache
@@ -40,7 +40,7 @@ class _Limit:
         with self.changed:
             if not self.n_calls:
                 # A call within another one must not wait: the fork waits for both.
-                self.changed.wait_for(lambda: not self.n_forks, LONGEST_WAIT)
+                self.changed.wait_for(lambda: not self.n_forks)
             if not self.n_calls:
                 libraries = find_blas().lib_controllers
                 self.counts = [library.num_threads for library in libraries]
