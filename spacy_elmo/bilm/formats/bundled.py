@@ -6,7 +6,7 @@ from pathlib import Path
 FOLDER = Path(__file__).parents[2] / "bundled"
 LANGUAGES = {"en": "en_elmo_sm", "ko": "ko_elmo_sm"}
 # For pipelines whose tokens are morphemes.
-MORPHEMES: dict[str, str] = {}
+MORPHEMES = {"ko": "ko_elmo_morph_sm"}
 
 
 def bundled_names() -> list[str]:

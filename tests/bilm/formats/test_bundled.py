@@ -13,26 +13,37 @@ from typer.testing import CliRunner
 from spacy_elmo import load_bilm
 from spacy_elmo.analysis.sense_map import map_senses, read_occurrences
 from spacy_elmo.bilm import SourceError, load_data
-from spacy_elmo.bilm.formats.bundled import LANGUAGES, bundled_names, find_bundled
+from spacy_elmo.bilm.formats.bundled import bundled_names, find_bundled
 from spacy_elmo.cli import app
 from spacy_elmo.text.tokenizers import RULES, load_language
 
 ROOT = Path(__file__).parents[3]
 TEXTS = {"en": "Let's stick to improvisation.", "ko": "밤새 눈이 내렸다."}
 CARD = ("Data", "Licence", "Training", "Perplexity", "Limits")
-# Vectors that separate the senses of words (BY), and words for which they do (APART).
-BY = {"en": "context 1", "ko": "sentence 2"}
-APART = {"en": ["play", "stick", "bank"], "ko": ["눈", "사과", "배"]}
+# Vectors that separate the senses of words, and words for which they do.
+APART = {
+    "en_elmo_sm": ("context 1", ["play", "stick", "bank"]),
+    "ko_elmo_sm": ("sentence 2", ["눈", "사과", "배"]),
+    "ko_elmo_morph_sm": ("2", ["손", "시장", "밤"]),
+}
+MECAB = "spacy-elmo.MecabTokenizer.v1"
 
 
-@pytest.fixture(params=LANGUAGES)
-def lang(request):
+@pytest.fixture(params=bundled_names())
+def name(request):
+    if request.param == "ko_elmo_morph_sm":
+        pytest.importorskip("mecab")
     return request.param
 
 
 @pytest.fixture
-def folder(lang):
-    return find_bundled(LANGUAGES[lang])
+def folder(name):
+    return find_bundled(name)
+
+
+@pytest.fixture
+def text(name):
+    return TEXTS[name[:2]]
 
 
 @pytest.fixture
@@ -42,27 +53,35 @@ def silent():
         yield
 
 
-def blank(lang):
-    return load_language(lang, RULES)
+def blank(name):
+    """Load a blank pipeline of the language and with the tokens of a bundled biLM."""
+    return load_language(name[:2], MECAB if "morph" in name else RULES)
 
 
-def vectors(lang, text, **config):
-    nlp = blank(lang)
+def vectors(nlp, text, **config):
     nlp.add_pipe("elmo", config=config)
     return nlp(text).tensor
 
 
-def test_bundled_model_is_small_and_has_no_softmax(folder):
+def test_bundled_models_are_small(folder):
     assert sum(file.stat().st_size for file in folder.iterdir()) <= 8e6
-    assert not (folder / "softmax.safetensors").exists()
+
+
+def test_a_bundled_model_with_a_softmax_predicts_words():
+    bilm = load_bilm("ko_elmo_morph_sm")
+    words = ["눈", "이", "펑펑", "내렸", "다", "."]
+    assert "다" in [word for word, _ in bilm.predict(words, 4, n=3)]
+    (bits,) = bilm.surprisal([words])
+    assert bits[4].max() < bits[2].min()  # the ending is expected, the adverb is not
 
 
 def test_the_words_of_all_rounds_are_those_of_the_model_card(folder):
     card = (folder / "README.md").read_text(encoding="utf-8")
     training = load_data(folder).config.training
-    millions = training["total_words"] / 1e6
+    n_words = training.get("total_words", training["words"])  # of one round alone
+    millions = n_words / 1e6
     assert f"In all it read {millions:.1f} million words" in card
-    assert training["total_words"] > training["words"]
+    assert n_words >= training["words"]
 
 
 def test_model_card_names_data_and_licence(folder):
@@ -83,54 +102,65 @@ def test_all_pages_give_the_perplexity(folder):
         assert f"{perplexity:.1f}" in page.read_text(encoding="utf-8"), page
 
 
-def test_a_pipeline_gets_the_model_of_its_language(lang, silent):
-    text = TEXTS[lang]
-    found = vectors(lang, text)
-    named = vectors(lang, text, bilm=LANGUAGES[lang])
+def test_a_pipeline_gets_the_model_of_its_language_and_tokens(name, text, silent):
+    found = vectors(blank(name), text)
+    named = vectors(blank(name), text, bilm=name)
     np.testing.assert_array_equal(found, named)
-    words = [token.text for token in blank(lang)(text)]
-    (layers,) = load_bilm(LANGUAGES[lang]).embed([words])
+    words = [token.text for token in blank(name)(text)]
+    (layers,) = load_bilm(name).embed([words])
     np.testing.assert_allclose(found, layers.mean(0), atol=1e-5)
 
 
 def test_other_languages_get_the_english_model_with_a_warning():
     with pytest.warns(UserWarning, match="none for 'de'.*'bilm'"):
-        found = vectors("de", "Schnee")
-    np.testing.assert_array_equal(found, vectors("en", "Schnee"))
+        found = vectors(load_language("de", RULES), "Schnee")
+    expected = vectors(load_language("en", RULES), "Schnee")
+    np.testing.assert_array_equal(found, expected)
 
 
-MISMATCH = "'ko_elmo_sm' was trained on words between spaces.*are morphemes"
-
-
-def test_a_bilm_of_other_tokens_warns(silent):
+@pytest.mark.parametrize(
+    "tokens_of, bilm, expected",
+    [
+        (
+            "ko_elmo_morph_sm",
+            "ko_elmo_sm",
+            "'ko_elmo_sm' was trained on words between spaces.*are morphemes",
+        ),
+        (
+            "ko_elmo_sm",
+            "ko_elmo_morph_sm",
+            "'ko_elmo_morph_sm' was trained on morphemes.*are words between spaces",
+        ),
+    ],
+)
+def test_a_bilm_of_other_tokens_warns(tokens_of, bilm, expected, silent):
     pytest.importorskip("mecab")
-    nlp = load_language("ko", "spacy-elmo.MecabTokenizer.v1")
-    nlp.add_pipe("elmo", config={"bilm": "ko_elmo_sm"})
-    with pytest.warns(UserWarning, match=MISMATCH):
+    nlp = blank(tokens_of)
+    nlp.add_pipe("elmo", config={"bilm": bilm})
+    with pytest.warns(UserWarning, match=expected):
         nlp(TEXTS["ko"])
     nlp(TEXTS["ko"])  # says it once
 
 
 def test_a_replaced_tokenizer_counts(silent):
     pytest.importorskip("mecab")
-    nlp = blank("ko")
-    nlp.tokenizer = load_language("ko", "spacy-elmo.MecabTokenizer.v1").tokenizer
-    nlp.add_pipe("elmo", config={"bilm": "ko_elmo_sm"})
-    with pytest.warns(UserWarning, match=MISMATCH):
-        nlp(TEXTS["ko"])
+    nlp = blank("ko_elmo_sm")
+    nlp.tokenizer = load_language("ko", MECAB).tokenizer
+    expected = vectors(blank("ko_elmo_morph_sm"), TEXTS["ko"])
+    np.testing.assert_array_equal(vectors(nlp, TEXTS["ko"]), expected)
 
 
-def test_the_log_says_which_bilm_is_used(caplog):
+def test_the_log_says_which_bilm_is_used(name, text, caplog):
     logger = logging.getLogger("spacy")
     logger.addHandler(caplog.handler)
     with caplog.at_level(logging.INFO, "spacy"):
-        vectors("ko", TEXTS["ko"])
+        vectors(blank(name), text)
     logger.removeHandler(caplog.handler)
-    assert "using the biLM 'ko_elmo_sm'" in caplog.text
+    assert f"using the biLM '{name}'" in caplog.text
 
 
 def test_a_task_with_its_own_bilm_gets_the_model_of_its_language():
-    nlp = blank("ko")
+    nlp = blank("ko_elmo_sm")
     model = {
         "@architectures": "spacy-elmo.ElmoTok2Vec.v1",
         "elmo": {"@architectures": "spacy-elmo.ElmoLayers.v1"},
@@ -144,30 +174,31 @@ def test_a_task_with_its_own_bilm_gets_the_model_of_its_language():
     example = spacy.training.Example(nlp.make_doc(TEXTS["ko"]), doc)
     nlp.initialize(lambda: [example])
     elmo = next(node for node in nlp.get_pipe("tagger").model.walk() if node.shims)
-    expected = load_bilm(LANGUAGES["ko"]).state_dict()
+    expected = load_bilm("ko_elmo_sm").state_dict()
     found = elmo.shims[0].bilm.state_dict()
     assert all((found[key] == expected[key]).all() for key in expected)
 
 
-def test_a_saved_pipeline_needs_no_bundled_model(lang, tmp_path, monkeypatch, silent):
-    nlp = blank(lang)
-    nlp.add_pipe("elmo")
-    expected = nlp(TEXTS[lang]).tensor
+def test_a_saved_pipeline_needs_no_bundled_model(
+    name, text, tmp_path, monkeypatch, silent
+):
+    nlp = blank(name)
+    expected = vectors(nlp, text)
     nlp.to_disk(tmp_path)
     monkeypatch.setattr("spacy_elmo.bilm.formats.bundled.FOLDER", tmp_path / "nothing")
-    np.testing.assert_array_equal(spacy.load(tmp_path)(TEXTS[lang]).tensor, expected)
+    np.testing.assert_array_equal(spacy.load(tmp_path)(text).tensor, expected)
 
 
-def test_commands_accept_the_name(lang):
-    done = CliRunner().invoke(app, ["info", LANGUAGES[lang]])
+def test_commands_accept_the_name(name):
+    done = CliRunner().invoke(app, ["info", name])
     assert done.exit_code == 0, done.output
 
 
-def test_an_existing_path_is_preferred_to_a_name(lang, tmp_path, monkeypatch):
+def test_an_existing_path_is_preferred_to_a_name(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    os.mkdir(LANGUAGES[lang])
+    os.mkdir(name)
     with pytest.raises(SourceError, match="found nothing"):
-        load_bilm(LANGUAGES[lang])
+        load_bilm(name)
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones():
@@ -175,13 +206,14 @@ def test_an_unknown_name_is_refused_with_the_known_ones():
         load_bilm("en_wiki_xl")
 
 
-def test_senses_come_apart(lang):
-    occurrences = read_occurrences(ROOT / "assets" / "senses" / f"{lang}.jsonl")
-    found = map_senses(load_bilm(LANGUAGES[lang]), blank(lang), occurrences)
+def test_senses_come_apart(name):
+    occurrences = read_occurrences(ROOT / "assets" / "senses" / f"{name[:2]}.jsonl")
+    found = map_senses(load_bilm(name), blank(name), occurrences)
+    by, words = APART[name]
     for word in found["words"]:
-        if word["word"] in APART[lang]:
+        if word["word"] in words:
             accuracy = {layer["layer"]: layer["accuracy"] for layer in word["layers"]}
-            assert accuracy[BY[lang]] > word["majority"], word["word"]
+            assert accuracy[by] > word["majority"], word["word"]
 
 
 @pytest.mark.parametrize("engine, name", [("torch", "BiLM"), ("numpy", "NumpyBiLM")])
