@@ -17,7 +17,7 @@ KINDS = (
 
 
 def check_regular(path: Path) -> None:
-    """Raise ValueError if there is something else than a file: a folder, or a pipe or
+    """Raise ValueError if there is something other than a file: a folder, or a pipe or
     device, which might have no end. Raise FileNotFoundError if there is nothing."""
     mode = path.stat().st_mode
     for is_kind, name in KINDS:

@@ -95,7 +95,7 @@ def test_unknown_format_is_refused(source, tmp_path):
 def test_a_file_as_destination_is_refused_with_one_sentence(source, tmp_path):
     (tmp_path / "file").write_text("in the way")
     done = call("convert", source, tmp_path / "file" / "below")
-    assert done.exit_code == 1 and "file is no folder" in text(done)
+    assert done.exit_code == 1 and "file is not a folder" in text(done)
     done = call("convert", source, tmp_path / "file")
     assert done.exit_code == 1
     assert "file" in done.output and "Traceback" not in done.output

@@ -31,4 +31,4 @@ def test_a_file_in_the_place_of_a_folder_is_named(tmp_path):
     out = tmp_path / "file" / "out.hdf5"
     done = call("embed", source, tmp_path / "file", out)
     assert done.exit_code == 1
-    assert "file is no folder" in " ".join(done.output.split())
+    assert "file is not a folder" in " ".join(done.output.split())

@@ -151,8 +151,8 @@ def test_facts_with_wrong_contents_and_a_right_checksum(name, value, tmp_path):
         ("train.blocks.npy", [0, 9, 9], "found blocks that are not in order"),
         ("train.blocks.npy", [0, 10**6], "found blocks that are not in order"),
         ("train.blocks.npy", [3], "found blocks that are not in order"),
-        ("dev.blocks.npy", [[0, 1]], "found something else than a row of integers"),
-        ("counts.npy", [0.5], "found something else than a row of integers"),
+        ("dev.blocks.npy", [[0, 1]], "found something other than a row of integers"),
+        ("counts.npy", [0.5], "found something other than a row of integers"),
         ("counts.npy", [1, 2], "expected one for each of"),
     ],
 )

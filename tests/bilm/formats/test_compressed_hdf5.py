@@ -1,5 +1,5 @@
 """Compressed HDF5 arrays: loaded like plain ones, and refused before they take memory
-if little data announces much."""
+if little data declares much."""
 
 import io
 import zlib
@@ -108,9 +108,7 @@ def lzf_zeros(n_bytes):
     ("compression", "pack"),
     [("gzip", lambda n: zlib.compress(bytes(n), 9)), ("lzf", lzf_zeros)],
 )
-def test_chunks_that_hold_more_than_they_announce_are_refused(
-    compression, pack, folder
-):
+def test_chunks_that_hold_more_than_they_declare_are_refused(compression, pack, folder):
     data = np.zeros((6, 16), "f4")
     with h5py.File(folder / "weights.hdf5", "r+") as file:
         del file[KEY]
@@ -154,4 +152,4 @@ def test_cut_off_chunks_are_refused(folder):
     with h5py.File(io.BytesIO(whole), "r") as file:
         start = file[KEY].id.get_chunk_info(0).byte_offset
     path.write_bytes(whole[: start + 3] + bytes(20) + whole[start + 23 :])
-    assert "no whole HDF5 file" in refusal(folder)[1]
+    assert "no complete HDF5 file" in refusal(folder)[1]
