@@ -11,6 +11,7 @@ from .array_types import to_layer_arrays
 from .config import BiLMConfig
 from .data import BiLMData
 from .engines.embedder import Embedder, EmbedderSlot
+from .engines.forks import no_fork
 from .lexicon import Lexicon
 from .sentence_checks import check_sentences
 from .state import State
@@ -177,13 +178,14 @@ class BiLMBase(ABC):
         keys = [self.word_ids.keys(words) for words in check_sentences(sentences)]
         if not keys:
             return [], state
-        return self._get_embedder().run(
-            keys,
-            state,
-            max_batch_tokens=max_batch_tokens,
-            finish=finish,
-            boundaries=boundaries,
-        )
+        with no_fork():
+            return self._get_embedder().run(
+                keys,
+                state,
+                max_batch_tokens=max_batch_tokens,
+                finish=finish,
+                boundaries=boundaries,
+            )
 
     # The language model
 

@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+from .forks import no_fork
+
 ResultT = TypeVar("ResultT")
-LONGEST_WAIT = 60.0  # seconds that a fork waits for our matrix products
 
 
 @cache
@@ -23,24 +24,16 @@ def find_blas() -> Any:
 
 class _Limit:
     """Counts the calls that limit the libraries to one thread. The limit holds for all
-    threads of the process, so the last call to end restores it.
-
-    A process must not fork during a matrix product: the locks of OpenBLAS would stay
-    locked in the new process. So a fork waits for the calls to end, and new calls wait
-    for the fork."""
+    threads of the process, so the last call to end restores it."""
 
     def __init__(self) -> None:
-        self.changed = threading.Condition()
+        self.lock = threading.Lock()
         self.n_calls = 0
-        self.n_forks = 0
         self.counts: list[int] = []
 
     def begin(self) -> int:
         """Begin to limit, and return the number of threads without the limit."""
-        with self.changed:
-            if not self.n_calls:
-                # A call within another one must not wait: the fork waits for both.
-                self.changed.wait_for(lambda: not self.n_forks)
+        with self.lock:
             if not self.n_calls:
                 libraries = find_blas().lib_controllers
                 self.counts = [library.num_threads for library in libraries]
@@ -49,22 +42,10 @@ class _Limit:
             return max(self.counts, default=1)
 
     def end(self) -> None:
-        with self.changed:
+        with self.lock:
             self.n_calls -= 1
             if not self.n_calls:
                 self._set(self.counts)
-                self.changed.notify_all()
-
-    def begin_fork(self) -> None:
-        """Wait until no call runs."""
-        with self.changed:
-            self.n_forks += 1
-            self.changed.wait_for(lambda: not self.n_calls, LONGEST_WAIT)
-
-    def end_fork(self) -> None:
-        with self.changed:
-            self.n_forks -= 1
-            self.changed.notify_all()
 
     def _set(self, counts: list[int]) -> None:
         if max(self.counts, default=1) > 1:
@@ -84,11 +65,12 @@ def one_blas_thread() -> Iterator[int]:
 
     YIELDS (int): The number of threads that may be used.
     """
-    n_threads = _limit.begin()
-    try:
-        yield n_threads
-    finally:
-        _limit.end()
+    with no_fork():
+        n_threads = _limit.begin()
+        try:
+            yield n_threads
+        finally:
+            _limit.end()
 
 
 def side_by_side(
@@ -116,8 +98,4 @@ def _after_fork() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=lambda: _limit.begin_fork(),
-        after_in_parent=lambda: _limit.end_fork(),
-        after_in_child=_after_fork,
-    )
+    os.register_at_fork(after_in_child=_after_fork)
