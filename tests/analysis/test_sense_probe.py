@@ -115,6 +115,7 @@ def reference(bilm, train, dev, layer):
 
 
 @pytest.mark.parametrize("batch", [20, 10**6])
+@pytest.mark.slow
 def test_accuracies_agree_with_the_simple_way(bilm, tmp_path, monkeypatch, batch):
     monkeypatch.setattr(layer_vectors, "BATCH_TOKENS", batch)
     train = write_wsd(tmp_path / "train.data.xml", 8)

@@ -155,6 +155,7 @@ def test_a_word_that_looks_like_a_boundary_is_a_word(tiny):
 
 @pytest.mark.parametrize("packed", [True, False])
 @pytest.mark.parametrize("parallel_from", [0, 2**60])
+@pytest.mark.slow
 def test_cpu_engine_agrees_with_float64_on_any_kernel_and_thread(
     random_pair, monkeypatch, two_threads, packed, parallel_from
 ):
@@ -182,6 +183,7 @@ def test_cpu_engine_agrees_with_float64_on_any_kernel_and_thread(
     assert parallel_from or any(name == "spacy-elmo" for _, name in used)
 
 
+@pytest.mark.slow
 def test_a_long_sentence_agrees_with_float64(tiny):
     long = [f"w{number % 50}" for number in range(600)]
     found = tiny.bilm.embed([long, ["short"]], stateful=True)
@@ -193,6 +195,7 @@ def test_a_long_sentence_agrees_with_float64(tiny):
     assert_close(again, expected[1], 1e-5)
 
 
+@pytest.mark.slow
 def test_float64_is_exact(random_pair):
     for seed in range(5):
         bilm, reference = random_pair(seed)

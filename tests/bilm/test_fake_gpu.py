@@ -213,6 +213,7 @@ def test_each_step_runs_the_whole_batch(gpu):
     [(0, 5, 5), (5, 0, 5), (1000, 0, 0)],
     ids=["unused", "full after each call", "growing"],
 )
+@pytest.mark.slow
 def test_word_cache_never_waits(gpu, monkeypatch, cache_words, recent, earlier):
     monkeypatch.setattr(word_cache, "CHUNK", 2)
     bilm = make("bytes").to(gpu.device)

@@ -34,6 +34,7 @@ def test_comparison_continues_after_a_failed_run(data, fake_training, tmp_path):
     assert fake_training.take_trained() == []
 
 
+@pytest.mark.slow
 def test_damaged_results_are_trained_again(data, fake_training, tmp_path):
     table = compare(data, tmp_path)
     fake_training.take_trained()

@@ -14,6 +14,7 @@ from spacy_elmo.files import WriteError, one_writer
 FEW = {"variants": ["baseline"], "seeds": [3]}
 
 
+@pytest.mark.slow
 def test_one_comparison_at_a_time(data, fake_training, tmp_path):
     output = tmp_path / "output"
     output.mkdir()

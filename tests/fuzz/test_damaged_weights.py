@@ -94,6 +94,7 @@ def test_native_folders(kind, dtype, fuzz, tmp_path):
 
 
 @pytest.mark.parametrize("write", [write_hdf5, write_manylangs])
+@pytest.mark.slow
 def test_files_of_other_programs(write, fuzz, tmp_path):
     write(tmp_path / "whole")
     for found in load_damaged(fuzz, tmp_path):

@@ -153,6 +153,7 @@ def test_any_jsonl(fuzz, tmp_path):
         check_file(read_gold, tmp_path / "a.jsonl", data)
 
 
+@pytest.mark.slow
 def test_any_docs(fuzz, tmp_path):
     base = doc_bin()
 

@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 
+import pytest
 from helpers.fuzzing import mutate, mutate_json
 from helpers.report_samples import write_all
 
@@ -25,6 +26,7 @@ def mutate_result(rng, path):
         path.write_bytes(data)
 
 
+@pytest.mark.slow
 def test_any_results(fuzz, tmp_path):
     folder = write_all(tmp_path / "results")
     files = sorted(p for p in folder.rglob("*.json*") if p.is_file())

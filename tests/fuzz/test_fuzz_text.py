@@ -46,6 +46,7 @@ def write_random_text(rng, folder):
 
 
 @pytest.mark.parametrize("number", range(len(TOKENIZATIONS)))
+@pytest.mark.slow
 def test_any_text(fuzz, tmp_path, number):
     for rng in fuzz.trials(20):
         tokenization = TOKENIZATIONS[number]

@@ -315,6 +315,7 @@ def difference(weight, index, loss, step):
     return (losses[0] - losses[1]) / (2 * step)
 
 
+@pytest.mark.slow
 def test_a_task_without_gold_does_not_change_the_gradients_of_others(bilm):
     tasks = {"tagger": with_elmo("both"), "parser": with_elmo(), "senter": elmo_alone()}
     nlp, examples = make_nlp(bilm, tasks, frozen=False)

@@ -108,6 +108,7 @@ def test_elmo_can_be_added_to_a_trained_pipeline(bilm, width, before, store):
             assert doc._.elmo.vectors.shape == (len(doc), 12)
 
 
+@pytest.mark.slow
 def test_predictions_are_the_same_after_loading(bilm, expected, tmp_path):
     nlp = make_trained()
     nlp.add_pipe("elmo", before="tagger", config={"bilm": bilm})
@@ -158,6 +159,7 @@ def test_sourced_components_that_listen_are_seen(bilm, expected):
     check(nlp, expected, bilm)
 
 
+@pytest.mark.slow
 def test_pipelines_may_change_at_any_time(bilm, expected):
     nlp = make_trained()
     nlp.add_pipe("elmo", after="tok2vec", config={"bilm": bilm})

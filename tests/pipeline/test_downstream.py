@@ -43,6 +43,7 @@ def bilm(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", GOLD)
+@pytest.mark.slow
 def test_tasks_learn_what_only_elmo_can_tell_them(bilm, name):
     nlp, examples = make_nlp(bilm, {name: with_elmo()})
     assert wrong(nlp, examples, name)

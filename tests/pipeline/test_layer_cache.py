@@ -292,6 +292,7 @@ def test_a_full_disk_costs_one_warning(bilm, expected, encoded, monkeypatch):
 # A folder for several runs
 
 
+@pytest.mark.slow
 def test_a_folder_serves_later_pipelines_of_the_same_weights(
     bilm, expected, encoded, tmp_path
 ):

@@ -86,6 +86,7 @@ def test_new_softmax_is_warmed_up_alone(config_path, tmp_path, format, softmax):
     assert not softmaxes[0].equal(softmaxes[1])
 
 
+@pytest.mark.slow
 def test_known_softmax_needs_no_warm_up(config_path, tmp_path):
     source = pretrained(tmp_path)
     train(
@@ -256,6 +257,7 @@ def test_kind_of_softmax(kind, n_words, n_samples, expected):
     assert make_softmax_config(n_words, settings).type == expected
 
 
+@pytest.mark.slow
 def test_large_samples_train_a_full_softmax(config_path, tmp_path):
     train(config_path, tmp_path / "run", vocab__softmax="sampled")
     bilm = load_bilm(tmp_path / "run" / "model-last")

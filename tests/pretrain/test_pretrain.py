@@ -200,6 +200,7 @@ def test_found_before_the_text_is_read(
 
 
 @pytest.mark.parametrize("softmax", ["full", "sampled", "adaptive"])
+@pytest.mark.slow
 def test_training_learns(config_path, tmp_path, softmax):
     said, log = train(
         config_path,

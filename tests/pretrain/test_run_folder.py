@@ -43,6 +43,7 @@ def test_an_earlier_run_is_not_replaced_by_chance(config_path, tmp_path):
     assert read_files(run) == before
 
 
+@pytest.mark.slow
 def test_an_overwritten_run_stays_until_the_first_checkpoint(
     config_path, tmp_path, monkeypatch
 ):

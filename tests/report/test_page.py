@@ -56,6 +56,7 @@ def test_same_results_give_the_same_bytes(tmp_path):
     assert b"/home" not in first and b"run/model-best" in first
 
 
+@pytest.mark.slow
 def test_a_page_is_whole_or_not_there(tmp_path):
     folder = samples.write_all(tmp_path / "results")
     page = folder / "report.html"

@@ -141,6 +141,7 @@ def test_senses_draws_the_points_inside_the_map(nlp, layer):
     assert all(11 <= float(x) <= 469 and 11 <= float(y) <= 309 for x, y in places)
 
 
+@pytest.mark.slow
 def test_bad_input_gets_a_sentence(nlp):
     doc, blank = nlp("A stick"), spacy.blank("en")
     plain = spacy.blank("en")

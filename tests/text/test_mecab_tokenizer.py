@@ -94,6 +94,7 @@ def test_tokens_tags_and_lemmas_are_those_of_spacys_tokenizer(
 @example(text="눈\0이")
 @example(text="ABC는 3.14kg, 👨‍👩‍👧 😀ㅋㅋㅋ Ünïcödé")
 @example(text="가" * 5000)
+@pytest.mark.slow
 def test_the_text_of_the_doc_is_the_text(nlp, text):
     doc = nlp.make_doc(text)
     assert doc.text == text

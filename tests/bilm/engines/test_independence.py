@@ -46,6 +46,7 @@ def test_vectors_do_not_depend_on_the_batch_at_published_size(published, sentenc
     assert_independent_of_words_before(published, sentences[:6], 1e-5)
 
 
+@pytest.mark.slow
 def test_vectors_do_not_depend_on_the_batch_in_int8(published, sentences):
     published.precision = "int8"
     assert_independent(published, sentences[:8], 1e-5)

@@ -143,6 +143,7 @@ def assert_independent(bilm, sentences, tolerance):
         assert difference(bilm.embed([sentence]), [expected]) <= tolerance
 
 
+@pytest.mark.slow
 def test_vectors_do_not_depend_on_the_batch(tiny, published, sentences):
     assert_independent(NumpyBiLM(tiny.bilm.data), sentences, 1e-6)
     assert_independent(NumpyBiLM(published.data), sentences, 1e-5)

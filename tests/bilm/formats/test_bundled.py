@@ -67,6 +67,7 @@ def test_bundled_models_are_small(folder):
     assert sum(file.stat().st_size for file in folder.iterdir()) <= 8e6
 
 
+@pytest.mark.slow
 def test_a_bundled_model_with_a_softmax_predicts_words():
     bilm = load_bilm("ko_elmo_morph_sm")
     words = ["눈", "이", "펑펑", "내렸", "다", "."]
@@ -206,6 +207,7 @@ def test_an_unknown_name_is_refused_with_the_known_ones():
         load_bilm("en_wiki_xl")
 
 
+@pytest.mark.slow
 def test_senses_come_apart(name):
     occurrences = read_occurrences(ROOT / "assets" / "senses" / f"{name[:2]}.jsonl")
     found = map_senses(load_bilm(name), blank(name), occurrences)

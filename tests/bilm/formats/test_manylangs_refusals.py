@@ -167,6 +167,7 @@ def test_missing_state_dict_is_named(name, folder):
 
 
 @pytest.mark.parametrize("zipped", [True, False], ids=["zip", "old"])
+@pytest.mark.slow
 def test_state_dict_cut_anywhere_is_refused(zipped, folder):
     state = torch.load(folder / ENCODER)
     whole = torch_bytes(state, _use_new_zipfile_serialization=zipped)

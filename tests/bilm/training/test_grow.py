@@ -107,6 +107,7 @@ def test_table_without_a_projection_keeps_its_width():
         grow(bilm, LSTMConfig(8, 6))
 
 
+@pytest.mark.slow
 def test_every_new_unit_learns(tmp_path):
     """Check that new units get gradients although nothing uses their outputs at first:
     after some steps, no weight is zero, not even those that began as zero."""
