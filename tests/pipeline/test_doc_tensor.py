@@ -368,4 +368,4 @@ def test_spacy_train_gives_the_scores_of_a_pipeline_without_elmo(bilm, tmp_path,
         docs = list(nlp.pipe(TEXTS))
         assert docs[0].tensor.shape == (3, width)
     for score in ("tag_acc", "ents_f"):
-        assert scores[0][score] == scores[1][score] > 0.9
+        assert scores[0][score] == scores[1][score] > 0.6
