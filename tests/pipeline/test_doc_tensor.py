@@ -362,10 +362,14 @@ def test_spacy_train_gives_the_scores_of_a_pipeline_without_elmo(bilm, tmp_path,
             components["elmo"] = {"factory": "elmo", "bilm": bilm}
         components["tagger"] = tagger(listener(width))
         components["ner"] = ner(listener(width))
-        path = train(tmp_path / name, components, training={"max_steps": 40})
+        path = train(
+            tmp_path / name,
+            components,
+            training={"max_steps": 40, "eval_frequency": 40},
+        )
         nlp = spacy.load(path)
         scores.append(spacy.load(path).meta["performance"])
         docs = list(nlp.pipe(TEXTS))
         assert docs[0].tensor.shape == (3, width)
     for score in ("tag_acc", "ents_f"):
-        assert scores[0][score] == scores[1][score] > 0.6
+        assert scores[0][score] == scores[1][score] > 0.9
