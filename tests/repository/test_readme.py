@@ -224,6 +224,8 @@ def run_program(program, args, until):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding="utf8",
+        # A shell that runs the tests in the background lets them ignore Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     output = ""
     while until not in output and (line := process.stdout.readline()):
