@@ -13,8 +13,11 @@ from helpers.processes import find_children
 )
 def test_a_running_process_is_found_until_it_ends():
     before = find_children()
-    code = "input()"
-    process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
+    code = "print(flush=True); input()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    process.stdout.readline()  # has its command line now
     [(number, command)] = find_children() - before
     assert number == process.pid and command.endswith(code)
     process.communicate(b"\n")

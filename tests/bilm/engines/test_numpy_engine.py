@@ -321,7 +321,7 @@ def test_embed_in_a_forked_process(tiny, sentences, two_blas_threads, monkeypatc
     expected = bilm.embed(sentences)
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
-    # Fork while another thread computes the vectors of words.
+    # Fork while another thread computes the vectors of words: the fork waits for it.
     computing, go_on = threading.Event(), threading.Event()
     encode = bilm.word_ids.encode
 
@@ -336,13 +336,13 @@ def test_embed_in_a_forked_process(tiny, sentences, two_blas_threads, monkeypatc
     assert computing.wait(60)
 
     def work():
-        go_on.set()
         sender.send(bilm.embed(sentences))
 
     process = context.Process(target=work, daemon=True)
+    threading.Timer(0.1, go_on.set).start()
     process.start()
-    go_on.set()
     try:
+        assert go_on.is_set()
         assert receiver.poll(30), "the forked process hangs"
         assert difference(receiver.recv(), expected) <= 1e-6
     finally:
