@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .tokenizers import RULES
+from .tokenizers import MECAB, RULES
 
 WORDS = "words between spaces"
 MORPHEMES = "morphemes"
@@ -10,7 +10,7 @@ MORPHEMES = "morphemes"
 KINDS = {
     RULES: WORDS,
     "spacy.ko.KoreanTokenizer": MORPHEMES,
-    "spacy-elmo.MecabTokenizer.v1": MORPHEMES,
+    MECAB: MORPHEMES,
 }
 # By the names of their classes: a pipeline's tokenizer can be replaced after its config
 # was read.
