@@ -1,8 +1,10 @@
-"""Measure how long a biLM takes to load, what the check of its checksums costs, and how
-long it takes to the first vectors. See README.md in this folder."""
+"""Measure how long a biLM takes to load with and without the check of its checksums,
+what the check costs by itself, and how long the first vectors take. See README.md in
+this folder."""
 
 import argparse
 import json
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -24,6 +26,7 @@ from spacy_elmo.fingerprints import checksum_file
 ORIGINAL = Path(__file__).parents[1] / "configs" / "bilm_original.json"
 SENTENCE = "Let 's stick to improvisation in this skit .".split()
 CHECKSUM, LOAD, FIRST = "checksums", "load_bilm", "load and first vectors"
+UNCHECKED = "load_bilm, unchecked"
 
 
 def write_random(config: Path, folder: Path) -> Path:
@@ -52,7 +55,22 @@ def checksum_files(folder: Path) -> None:
             sys.exit(f"{folder / name}: the checksum does not match")
 
 
-def measure(folder: Path, engine: str, rounds: int) -> dict[str, dict[str, list]]:
+def copy_without_checksums(folder: Path, workdir: Path) -> Path:
+    """Copy a native folder, except for its checksums, so that loading checks nothing.
+
+    RETURNS (Path): The copy.
+    """
+    copy = workdir / f"{folder.name}-unchecked"
+    shutil.copytree(folder, copy, dirs_exist_ok=True)
+    config = json.loads((copy / CONFIG).read_text("utf8"))
+    del config[CHECKSUMS]
+    (copy / CONFIG).write_text(json.dumps(config), encoding="utf8")
+    return copy
+
+
+def measure(
+    folder: Path, unchecked: Path, engine: str, rounds: int
+) -> dict[str, dict[str, list]]:
     """Measure the seconds of each kind of work, in alternation, after a first round
     that is not counted.
 
@@ -62,6 +80,7 @@ def measure(folder: Path, engine: str, rounds: int) -> dict[str, dict[str, list]
     work: dict[str, Callable[[], object]] = {
         CHECKSUM: lambda: checksum_files(folder),
         LOAD: lambda: load_bilm(folder, engine=engine),
+        UNCHECKED: lambda: load_bilm(unchecked, engine=engine),
         FIRST: lambda: load_bilm(folder, engine=engine).embed([SENTENCE]),
     }
     seconds: dict[str, dict[str, list]] = {n: {"cpu": [], "wall": []} for n in work}
@@ -91,15 +110,18 @@ def main() -> None:
     folder = write_random(args.config, args.workdir / f"{args.config.stem}-native")
     results: dict = {}
     for source in (bundled, folder):
+        unchecked = copy_without_checksums(source, args.workdir)
         n_bytes = sum(p.stat().st_size for p in source.glob("*.safetensors"))
         for engine in args.engines:
             title = f"{source.name}, {engine}"
-            results[title] = seconds = measure(source, engine, args.rounds)
+            results[title] = seconds = measure(source, unchecked, engine, args.rounds)
             print(f"\n{title}: {n_bytes / 1e6:.1f} MB, {args.rounds} rounds")
             for name, figures in seconds.items():
                 for clock, values in figures.items():
                     raw = " ".join(f"{value:.4f}" for value in values)
                     print(f"{name:>23} {clock:>5} {median(values):9.4f} s   raw: {raw}")
+            cost = median(seconds[LOAD]["wall"]) / median(seconds[UNCHECKED]["wall"])
+            print(f"the check makes loading take {cost:.3f} times as long")
     if args.json:
         args.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf8")
 

@@ -73,7 +73,7 @@ def _checksum(file: Any) -> str:
     block = bytearray(BLOCK)
     rows = np.frombuffer(block, dtype="<u8").reshape(-1, 1024)
     size = crc = 0
-    while n_read := _fill(file, memoryview(block)):
+    while n_read := fill(file, memoryview(block)):
         block[n_read:] = bytes(BLOCK - n_read)
         size += n_read
         for axis in (0, 1):
@@ -81,7 +81,7 @@ def _checksum(file: Any) -> str:
     return f"{CHECKSUM}:{size}:{crc:08x}"
 
 
-def _fill(file: Any, buffer: memoryview) -> int:
+def fill(file: Any, buffer: memoryview) -> int:
     """Read from a file until a buffer is full, or the file has no more. The system may
     return less than it was asked for.
 

@@ -11,9 +11,12 @@ be loaded whenever a process is killed."""
 import json
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ...files import one_writer, sync, write_atomically, write_folder_atomically
 from ...fingerprints import checksum_bytes, checksum_file
@@ -24,7 +27,14 @@ from ..errors import SourceError
 from ..lexicon import Lexicon
 from .build import build
 from .quantize import STORED, quantize
-from .small_files import MAX_BYTES, read_json, read_vocab, write_json, write_vocab
+from .small_files import (
+    MAX_BYTES,
+    check_file,
+    read_json,
+    read_vocab,
+    write_json,
+    write_vocab,
+)
 from .tensors import arrays_from_bytes, arrays_to_bytes, load_arrays, save_arrays
 
 FORMAT = "spacy-elmo"
@@ -44,16 +54,14 @@ def load_native(folder: Path) -> BiLMData:
     files = _Files(folder)
     config = _parse_config(files.path(CONFIG), files.config)
     files.check_config()
-    arrays = load_arrays(files.path(WEIGHTS))
-    files.check(WEIGHTS)
+    arrays = files.load_arrays(WEIGHTS)
     # A list of words is never much larger than the weights of these words.
     max_bytes = MAX_BYTES + files.path(WEIGHTS).stat().st_size
     vocab = None
     if config.softmax is not None and not files.has(SOFTMAX):
         config = replace(config, softmax=None)  # vectors do not need it
     if config.softmax is not None:
-        softmax = load_arrays(files.path(SOFTMAX))
-        files.check(SOFTMAX)
+        softmax = files.load_arrays(SOFTMAX)
         arrays.update({SOFTMAX_PREFIX + name: a for name, a in softmax.items()})
         files.check_exists(VOCAB)
         if files.has(VOCAB):
@@ -169,6 +177,19 @@ class _Files:
                 f"{self.path(name)}: no such file; expected it, by its checksum in "
                 f"{CONFIG}"
             )
+
+    def load_arrays(self, name: str) -> dict[str, np.ndarray]:
+        """Load a file of weights, and raise SourceError if it has changed since it was
+        saved."""
+        path = self.path(name)
+        check_file(path, "weights")
+        # A second thread reads the file at the same time, so that the check of large
+        # weights hardly delays loading them.
+        with ThreadPoolExecutor(1) as pool:
+            check = pool.submit(self.check, name)
+            arrays = load_arrays(path)
+            check.result()
+        return arrays
 
     def check(self, name: str) -> None:
         """Raise SourceError if a file has changed since it was saved."""

@@ -1,35 +1,60 @@
 """Load and save arrays as safetensors files."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load, save, save_file
 
+from ...fingerprints import fill
 from ..errors import SourceError
 from .small_files import check_file
 
-DTYPES = ("F32", "F16", "I8")
+DTYPES = {"F32": np.float32, "F16": np.float16, "I8": np.int8}
 
 
 def load_arrays(path: Path) -> dict[str, np.ndarray]:
-    """Load a file of weights. Raise SourceError if that fails."""
-    arrays = {}
-    check_file(path, "weights")
+    """Load a file of weights. Raise SourceError if that fails.
+
+    RETURNS (dict[str, np.ndarray]): The arrays, as views of one buffer. safetensors
+        checks the file but copies no array, because other threads have to wait for it.
+    """
+    buffer = np.empty(check_file(path, "weights"), dtype=np.uint8)
     try:
-        with safe_open(path, framework="numpy") as file:
-            for name in file.keys():
-                dtype = file.get_slice(name).get_dtype()
-                if dtype not in DTYPES:
-                    raise SourceError(
-                        f"{path}: found '{name}' to be of type {dtype}; expected one "
-                        f"of {', '.join(DTYPES)}"
-                    )
-                arrays[name] = file.get_tensor(name)
+        with path.open("rb", buffering=0) as file:
+            n_read = fill(file, buffer.data)
+        with safe_open(path, framework="numpy"):  # raises if the header does not fit
+            pass
     except (SafetensorError, OSError, RuntimeError) as error:
         raise SourceError(
             f"{path}: found no complete safetensors file ({error})"
         ) from None
+    if n_read < len(buffer):
+        raise SourceError(f"{path}: found {n_read} bytes; expected {len(buffer)}")
+    try:
+        return _view_arrays(buffer, path)
+    except (KeyError, TypeError, ValueError) as error:  # replaced while we read it
+        raise SourceError(f"{path}: found another header ({error!r})") from None
+
+
+def _view_arrays(buffer: np.ndarray, path: Path) -> dict[str, np.ndarray]:
+    """Find the arrays in the contents of a file that safetensors has checked."""
+    start = 8 + int.from_bytes(buffer[:8].tobytes(), "little")
+    header = json.loads(buffer[8:start].tobytes())
+    header.pop("__metadata__", None)
+    arrays = {}
+    for name, entry in header.items():
+        if entry["dtype"] not in DTYPES:
+            raise SourceError(
+                f"{path}: found '{name}' to be of type {entry['dtype']}; expected one "
+                f"of {', '.join(DTYPES)}"
+            )
+        first, last = (start + offset for offset in entry["data_offsets"])
+        array = buffer[first:last].view(DTYPES[entry["dtype"]])
+        # Other programs may have written an array to any place.
+        array = array if array.flags.aligned else array.copy()
+        arrays[name] = array.reshape(entry["shape"])
     return arrays
 
 
