@@ -14,6 +14,8 @@ from .text.tokenizers import MECAB, RULES, find_language
 FOLDER = Path(__file__).parent / "configs"
 PRETRAIN = "pretrain"
 TASKS = ("tagging", "parsing", "ner", "textcat", "spancat")
+# The tasks with several components, which can share what ELMo is joined with.
+FAST_TASKS = ("parsing",)
 # The same morphemes, from a package that pip installs.
 TOKENIZERS = {"spacy.ko.KoreanTokenizer": MECAB}
 # With these, a GPU has enough to do at a time.
@@ -40,6 +42,7 @@ def make_training_config(
     bilm: str | None = None,
     gpu: bool = False,
     baseline: bool = False,
+    fast: bool = False,
 ) -> str:
     """Make a config for `spacy train`.
 
@@ -50,8 +53,14 @@ def make_training_config(
         is used, also without ELMo, so that both can be compared.
     gpu (bool): Choose sizes for a GPU.
     baseline (bool): Leave ELMo out.
+    fast (bool): Let the components share one CNN; only for FAST_TASKS.
     """
-    text = read_template(f"{task}_{'baseline' if baseline else 'elmo'}")
+    if fast and (baseline or task not in FAST_TASKS):
+        found = "--baseline" if baseline else task
+        expected = ", ".join(FAST_TASKS)
+        raise ValueError(f"found --fast with {found}; expected {expected}, with ELMo")
+    kind = "baseline" if baseline else "elmo_fast" if fast else "elmo"
+    text = read_template(f"{task}_{kind}")
     text = COMMAND.sub(lambda _: f"# {command}\n", text)
     values: dict[str, Any] = {"nlp.lang": lang, **(GPU_VALUES if gpu else {})}
     if bilm is not None and not baseline:

@@ -34,6 +34,11 @@ def init_config_cli(
     baseline: bool = Option(
         False, "--baseline", help="spaCy's own model without ELMo, to compare with"
     ),
+    fast: bool = Option(
+        False,
+        "--fast",
+        help="For parsing: one CNN for all components, which is faster and smaller",
+    ),
     force: bool = Option(False, "--force", "-F", help="Overwrite an existing file"),
 ) -> None:
     """Write a complete config, with comments, that works with this package alone.
@@ -51,8 +56,9 @@ def init_config_cli(
     with exit_on_error():
         if output.exists() and not to_stdout and not force:
             raise ValueError(f"{output}: this exists; --force overwrites it")
-        if task.value == PRETRAIN and baseline:
-            raise ValueError("found --baseline with pretrain; expected another task")
+        if task.value == PRETRAIN and (baseline or fast):
+            found = "--baseline" if baseline else "--fast"
+            raise ValueError(f"found {found} with pretrain; expected another task")
         command = make_command(task.value, output, gpu)
         if task.value == PRETRAIN:
             from ..pretrain.pretrain_template import make_pretrain_config
@@ -60,7 +66,13 @@ def init_config_cli(
             text = make_pretrain_config(command, lang=lang, bilm=bilm, gpu=gpu)
         else:
             text = make_training_config(
-                task.value, command, lang=lang, bilm=bilm, gpu=gpu, baseline=baseline
+                task.value,
+                command,
+                lang=lang,
+                bilm=bilm,
+                gpu=gpu,
+                baseline=baseline,
+                fast=fast,
             )
         if to_stdout:
             print(text, end="")

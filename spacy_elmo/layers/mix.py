@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from thinc.api import Model, Ops
+from thinc.api import Model, Ops, get_array_module
 from thinc.types import Floats2d, Floats3d
 
 from .types import Layers, MixModelT
@@ -132,8 +132,8 @@ def forward(
     s, gamma = _get_shares(model), model.get_param("gamma")
     if not is_train:
         # Doc by doc, because the layers of a batch of docs need much memory.
-        stacks = [_normalize(ops, h) if config.layer_norm else h for h in layers.data]
-        return [gamma * weighted_sum(s, h) for h in stacks], _no_backprop
+        mix = _normalized_sum if config.layer_norm else weighted_sum
+        return [mix(gamma * s, h) for h in layers.data], _no_backprop
     lengths = [len(h) for h in layers.data]
     raw = ops.xp.concatenate(layers.data)  # (n_tokens, n_layers + 1, width)
     h = _normalize(ops, raw) if config.layer_norm else raw
@@ -191,6 +191,14 @@ def _get_shares(model: MixModelT) -> Any:
 def _normalize(ops: Ops, h: Any) -> Any:
     centered = h - h.mean(-1, keepdims=True)
     return centered / ops.xp.sqrt((centered**2).mean(-1, keepdims=True) + EPSILON)
+
+
+def _normalized_sum(s: Any, h: Any) -> Any:
+    """Compute weighted_sum of the normalized layers, without storing these."""
+    xp = get_array_module(h)
+    centered = h - h.mean(-1, keepdims=True)
+    variance = xp.einsum("klw,klw->kl", centered, centered) / h.shape[2]
+    return xp.einsum("kl,klw->kw", s / xp.sqrt(variance + EPSILON), centered)
 
 
 def _backprop_normalize(ops: Ops, h: Any, d: Any) -> Any:

@@ -10,6 +10,7 @@ from spacy.tokens import DocBin
 from spacy.util import load_config, load_model_from_config
 
 from spacy_elmo.config_templates import TASKS
+from spacy_elmo.layers.mix import get_mix
 from spacy_elmo.pretrain.pretrain_config import load_config as load_pretrain_config
 
 ROOT = Path(__file__).parents[2]
@@ -50,6 +51,14 @@ def test_configs_are_complete_and_have_the_settings_of_ours(
     assert f"# {command}" in path.read_text("utf8") and command in printed
     assert path.read_text("utf8").count("\n# ") > 6
     debug_config(path, overrides={"paths.train": "x.spacy", "paths.dev": "x.spacy"})
+
+
+def test_the_fast_config_is_ours(tmp_path):
+    path, printed = write(tmp_path, "parsing", "--fast")
+    found = load_config(path)
+    assert load_model_from_config(found, auto_fill=True).config == found
+    assert found == load_config(ROOT / "configs" / "parsing_elmo_fast.cfg")
+    assert f"python -m spacy train {path}" in printed
 
 
 @pytest.mark.parametrize("lang", TOKENIZERS)
@@ -127,6 +136,9 @@ def test_a_file_is_not_overwritten_silently(tmp_path):
         (["pretrain", "--lang", "qq"], "found the language 'qq'"),
         (["ner", "--bilm", "nowhere"], "nowhere: no such file or folder"),
         (["pretrain", "--baseline"], "found --baseline with pretrain"),
+        (["pretrain", "--fast"], "found --fast with pretrain"),
+        (["ner", "--fast"], "found --fast with ner; expected parsing"),
+        (["parsing", "--fast", "--baseline"], "found --fast with --baseline"),
     ],
 )
 def test_bad_options_are_refused(options, message, tmp_path):
@@ -156,6 +168,17 @@ def corpora(tmp_path_factory):
     return folder
 
 
+def train(config, corpora, lang, output, n_steps):
+    paths = [
+        x
+        for name in ("train", "dev")
+        for x in (f"--paths.{name}", corpora / lang / f"{name}.spacy")
+    ]
+    steps = ["--training.max_steps", n_steps, "--training.eval_frequency", n_steps]
+    run_spacy("train", config, "--output", output, *paths, *steps)
+    return spacy.load(output / "model-best")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "task, lang, baseline",
@@ -167,11 +190,27 @@ def corpora(tmp_path_factory):
 )
 def test_training_starts(task, lang, baseline, corpora, tmp_path):
     path, _ = write(tmp_path, task, "--lang", lang, *flags(baseline))
-    paths = [
-        x
-        for name in ("train", "dev")
-        for x in (f"--paths.{name}", corpora / lang / f"{name}.spacy")
-    ]
-    steps = ["--training.max_steps", "2", "--training.eval_frequency", "2"]
-    run_spacy("train", path, "--output", tmp_path / "out", *paths, *steps)
-    assert spacy.load(tmp_path / "out" / "model-best").lang == lang
+    assert train(path, corpora, lang, tmp_path / "out", "2").lang == lang
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lang", ["en", "ko"])
+def test_components_of_the_fast_config_share_a_cnn_with_elmo(lang, corpora, tmp_path):
+    path, _ = write(tmp_path, "parsing", "--fast", "--lang", lang)
+    nlp = train(path, corpora, lang, tmp_path / "out", "30")
+    assert nlp.meta["performance"]["tag_acc"] > 0.3
+    mix = nlp.get_pipe("tok2vec").model.get_ref("input_mix")
+    assert get_mix(mix)[1] != 1.0  # gamma has learned
+    docs = DocBin().from_disk(corpora / lang / "dev.spacy").get_docs(nlp.vocab)
+    texts = [doc.text for doc in docs]
+    alone = spacy.blank(
+        lang, config={"nlp": {"tokenizer": nlp.config["nlp"]["tokenizer"]}}
+    )
+    alone.add_pipe("elmo")
+    for doc, same, plain in zip(
+        nlp.pipe(texts), nlp.pipe(texts, n_process=2), alone.pipe(texts)
+    ):
+        assert [t.tag_ for t in doc] == [t.tag_ for t in same]
+        assert [t.head.i for t in doc] == [t.head.i for t in same]
+        assert doc._.elmo.layers == pytest.approx(plain._.elmo.layers, abs=1e-5)
+        assert doc.tensor.shape == (len(doc), 96)
