@@ -16,9 +16,9 @@ PRETRAIN = "pretrain"
 TASKS = ("tagging", "parsing", "ner", "textcat", "spancat")
 # The tasks with several components, which can share what ELMo is joined with.
 FAST_TASKS = ("parsing",)
-# The same morphemes, from a package that pip installs.
+# The second tokenizer makes the same morphemes, with a package that pip installs.
 TOKENIZERS = {"spacy.ko.KoreanTokenizer": MECAB}
-# With these, a GPU has enough to do at a time.
+# Batches that are large enough to keep a GPU busy.
 GPU_VALUES = {"training.batcher.size.start": 1000, "training.batcher.size.stop": 2000}
 COMMAND = re.compile(r"^# python -m spacy .*\n", re.M)
 

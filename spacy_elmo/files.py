@@ -195,8 +195,9 @@ def _means_full(error: BaseException | None) -> bool:
 @contextmanager
 def one_writer(path: Path) -> Iterator[None]:
     """Be the only process that writes an output while the block runs. Raise WriteError
-    with a sentence about the other process if there is one. The system ends the lock
-    with the process, however that ends; what a killed one has left is deleted.
+    with a sentence about the other process if there is one. The system releases the
+    lock when the process ends, even if it is killed. Temporary files that a killed
+    process has left are deleted.
 
     path (Path): The file or folder. If it is a folder, it must exist.
     """
@@ -212,8 +213,8 @@ def one_writer(path: Path) -> Iterator[None]:
         yield
     finally:
         if handle in _held:  # not in a process that was forked in the block
-            # On POSIX, another process may have locked the file once it is closed. On
-            # Windows, no file can be deleted that any process has opened.
+            # On POSIX, delete the file before it is closed: after that, another process
+            # may have locked it. On Windows, an open file cannot be deleted.
             if os.name == "posix":
                 lock.unlink(missing_ok=True)
             _held.discard(handle)

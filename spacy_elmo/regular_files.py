@@ -17,8 +17,8 @@ KINDS = (
 
 
 def check_regular(path: Path) -> None:
-    """Raise ValueError if there is something other than a file: a folder, or a pipe or
-    device, which might have no end. Raise FileNotFoundError if there is nothing."""
+    """Raise ValueError if a path is not a regular file but a folder, or a pipe or
+    device, which might have no end. Raise FileNotFoundError if it does not exist."""
     mode = path.stat().st_mode
     for is_kind, name in KINDS:
         if is_kind(mode):
@@ -38,7 +38,7 @@ def read_text(path: Path) -> str:
 
 def read_regular(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
     """Read a regular file as a whole. Raise ValueError if it is larger than
-    `max_bytes`, before memory is taken."""
+    `max_bytes`, before memory is allocated."""
     check_regular(path)
     size = path.stat().st_size
     if size > max_bytes:

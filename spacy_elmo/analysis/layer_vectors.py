@@ -7,7 +7,7 @@ import numpy as np
 
 from ..bilm import BiLMBase
 
-BATCH_TOKENS = 2**14  # small, but enough sentences to group by similar length
+BATCH_TOKENS = 2**14  # little memory, but enough sentences to sort by length
 ROUNDING = 1e-6  # cosines that differ by less count as equal
 
 ItemT = TypeVar("ItemT")

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 EPOCHS = 10
-MIN_STEPS = 1000  # if the data is small, it takes more epochs to reach this
+MIN_STEPS = 1000  # small data gets more epochs, until it reaches this
 BATCH_SIZE = 256
 LEARN_RATE = 0.01  # at the first step; it falls linearly to 0
 L2 = 2.0  # fit() minimizes the sum of all losses + L2 * the sum of squared weights

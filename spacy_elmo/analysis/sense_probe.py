@@ -42,7 +42,7 @@ class Sense:
 
     @property
     def mean_vectors(self) -> np.ndarray:
-        """The mean of each kind of vector, at unit length: (n_kinds, width)."""
+        """Return the mean of each kind of vector, at unit length, (n_kinds, width)."""
         return to_unit_length(self.total / self.count)
 
 

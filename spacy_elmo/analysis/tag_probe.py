@@ -45,7 +45,7 @@ class EmbeddedTokens:
                     self.tags[attr].extend(tags)
 
     def rows_with_tag(self, attr: str) -> np.ndarray:
-        """Return the positions of all tokens that have such a tag, (n_rows,)."""
+        """Return the positions of all tokens that have this kind of tag, (n_rows,)."""
         return np.flatnonzero([tag != "" for tag in self.tags[attr]])
 
 

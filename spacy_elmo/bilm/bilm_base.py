@@ -100,7 +100,7 @@ class BiLMBase(ABC):
     ) -> list[np.ndarray]:
         """Compute all layers of every token. Unless stateful, the vectors of a sentence
         depend on nothing but the sentence, up to float rounding. (With precision
-        "int8", other sentences of the call can move them by one 7-bit level.)
+        "int8", other sentences of the call can change what is rounded up or down.)
 
         sentences (Sequence[Sequence[str]]): Tokenized sentences.
         stateful (bool): Start sentence r from the last states of sentence r of the

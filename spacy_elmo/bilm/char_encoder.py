@@ -80,8 +80,8 @@ class CharNetwork(nn.Module):
     def forward(self, ids: Tensor) -> Tensor:
         if self.cnn is not None:
             return self.cnn(ids)
-        # Compute the layout on the host, where the ids usually are. Both words of a key
-        # have the key's length.
+        # Compute the layout on the host, where the ids usually are. The two words of a
+        # key are padded to the same length (see CharIds._encode_for_lstm).
         directions, chars = ids[:, :2].cpu(), ids[:, 2:].cpu().chunk(2, 1)
         packing = Packing(range(len(ids)), (chars[0] >= 0).sum(1).tolist())
         ranked = torch.tensor(packing.rows)  # the keys, longest first

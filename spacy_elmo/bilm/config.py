@@ -84,7 +84,7 @@ class BytesConfig:
     published ELMo models.
 
     filters (list[list[int]]): The [width, number] of the filters of each width.
-    max_chars (int): The longest word, in bytes, with 2 for its beginning and end.
+    max_chars (int): The longest word in bytes, including 2 for its beginning and end.
     n_rows (int): The number of character embeddings in the weights: 261, or 262 if row
         0 is an all-zero row for "no word".
     n_characters (int): The n_characters of the options file (261 or 262). It has no

@@ -7,7 +7,7 @@ import numpy as np
 
 from .bilm_base import BiLMBase
 
-N_VALUES = 256  # of each weight, for its identity
+N_VALUES = 256  # about how many values of each weight `identify` uses
 
 
 def fingerprint(bilm: BiLMBase) -> str:

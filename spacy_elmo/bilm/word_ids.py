@@ -121,7 +121,7 @@ class TableIds(WordIds):
 def make_word_ids(
     config: BytesConfig | CharsConfig | WordsConfig, lexicon: Lexicon | None
 ) -> WordIds:
-    """Make what maps words to ids for the encoder that the config describes."""
+    """Make the WordIds of the encoder that the config describes."""
     if isinstance(config, BytesConfig):
         return ByteIds(config)
     if lexicon is None:

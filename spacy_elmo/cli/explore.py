@@ -93,7 +93,8 @@ def open_corpora(
 ) -> "dict[int, CorpusSearch]":
     """Open indexes. Each belongs to the biLM that it was made with.
 
-    RETURNS (dict[int, CorpusSearch]): For numbers of biLMs, the corpus to search in.
+    RETURNS (dict[int, CorpusSearch]): The corpus to search in, by the number of its
+        biLM.
     """
     from ..analysis.token_index import open_index_of
     from ..explore.corpus_search import CorpusSearch

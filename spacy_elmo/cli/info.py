@@ -131,7 +131,7 @@ def print_for_people(found: dict[str, Any]) -> None:
 
 
 def flatten(values: dict[str, Any], before: str = "") -> dict[str, str]:
-    """Return a line for each value, also for those of dicts in dicts."""
+    """Return a line for each value, including the values of inner dicts."""
     lines: dict[str, str] = {}
     for key, value in values.items():
         name = before + key.replace("_", " ")

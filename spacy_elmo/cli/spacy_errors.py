@@ -16,8 +16,8 @@ PROGRAMS = ("spacy", "spacy.exe", "spacy-script.py")
 
 
 def install_hook() -> None:
-    """Let errors that end one of spaCy's commands be explained. What cannot be
-    explained, and every other program, is left to the hook of before."""
+    """Explain errors that end one of spaCy's commands. The previous hook handles errors
+    that cannot be explained, and all errors of other programs."""
     before = sys.excepthook
 
     def explain_error(

@@ -52,7 +52,7 @@ def train_run(
     interpolated = settings.interpolate()
     nlp = spacy.load(work / "model-best")
     for name, component in nlp.components:
-        if isinstance(component, Elmo):  # a loaded pipeline ignores its folder
+        if isinstance(component, Elmo):  # a loaded pipeline ignores the saved folder
             folder_of_cache = interpolated["components"][name].get("cache_folder")
             component.storage.cache_folder = folder_of_cache
     result: dict[str, Any] = {

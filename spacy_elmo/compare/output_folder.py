@@ -38,7 +38,7 @@ class OutputFolder:
     @contextmanager
     def written_by_one(self) -> Iterator[None]:
         """Make the folder, and be the only process that writes to it while the block
-        runs. If the disk is full, raise one sentence, also for a worker process."""
+        runs. If the disk is full, even for a worker process, raise WriteError."""
         with explain_errors(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
             with one_writer(self.path):

@@ -1,7 +1,7 @@
 """Answer the questions of the page. All answers are dicts that can be written as JSON.
 
-Where several biLMs are compared, "answers" has one item for each, in their order. It is
-None if that biLM cannot answer, because it has no softmax or no corpus.
+"answers" has one item for each biLM, in their order. An item is None if its biLM cannot
+answer, because it has no softmax or no corpus.
 """
 
 import re

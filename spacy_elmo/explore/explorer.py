@@ -69,7 +69,7 @@ class Explorer:
         # can be used by two at once.
         self._lock = Lock()
         self._split = lru_cache(KEPT_TEXTS)(self._split_text)
-        self.embed(0, [Sentence(("a",), (False,))])  # so that no answer has to warm up
+        self.embed(0, [Sentence(("a",), (False,))])  # warms up the biLM
 
     def split(self, text: str) -> list[Sentence]:
         """Split a text into sentences and words. A line is at least one sentence. Raise

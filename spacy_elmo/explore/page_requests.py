@@ -1,4 +1,4 @@
-"""Parse what the page sends. Everything else gets one sentence that says why not."""
+"""Parse the requests of the page. Others are refused with one sentence."""
 
 import json
 from typing import Annotated, Any, Literal, NoReturn, TypeVar
@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 MAX_BYTES = 2**17  # of a request: the longest text, even if every character is escaped
 MAX_CHARACTERS = 10_000
-MAX_RUN = 1_000  # characters without a space: tokenizers need their square in time
+MAX_RUN = 1_000  # characters without a space; a tokenizer's time grows as their square
 MAX_SENTENCES = 200
 MAX_WORDS = 2_000
 

@@ -15,7 +15,7 @@ def open_port(port: int) -> socket.socket:
     port (int): Its number; 0 for any that is free.
     """
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    if sys.platform != "win32":  # there, two programs could then share a port
+    if sys.platform != "win32":  # on Windows, two programs could share a port
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((HOST, port))

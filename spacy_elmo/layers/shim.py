@@ -162,7 +162,7 @@ class BiLMShim(Shim):
         bilm = make_model(data)
         bilm.precision = self.precision
         self._fingerprint = fingerprint(bilm)  # while the weights are on the CPU
-        if self.precision != "float32":  # so that caches keep its layers apart
+        if self.precision != "float32":  # so that caches do not mix up the layers
             self._fingerprint += f"-{self.precision}"
         self._identity = (self._fingerprint, identify(bilm))
         if has_torch():

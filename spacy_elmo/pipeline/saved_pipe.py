@@ -101,7 +101,7 @@ class SavedPipe(Listened, TrainablePipe):
                 settings = load_config(config, interpolate=True)["components"]
                 saved = settings[self.name].get("cache_folder")
             except (KeyError, ValueError):
-                pass  # an unreadable config comes from no user
+                pass  # the folder probably comes from this config
             if saved == folder:
                 self._source.storage.cache_folder = None
                 self._source.ignored_folder = folder

@@ -13,9 +13,9 @@ CACHE_LAYERS = ("none", "training", "always")
 class StorageSettings:
     """What the component stores on docs, and which layers it caches.
 
-    set_tensor (str): Whether to set doc.tensor: "always", "never", or "auto": unless a
-        later component, such as a tagger with spaCy's Tok2VecListener, reads the
-        vectors that an earlier component has set there.
+    set_tensor (str): When to set doc.tensor: "always", "never", or "auto", that is,
+        unless a later component, such as a tagger with spaCy's Tok2VecListener, reads
+        the vectors that an earlier component has set there.
     store_layers (str): Where docs keep their layers: on the "device" that computed
         them, on the "cpu", or nowhere ("none"). With "cpu" and "none", doc.tensor is on
         the CPU too, so that docs take no GPU memory.

@@ -116,7 +116,7 @@ class Corpus:
 
     @property
     def problems(self) -> dict[str, int]:
-        """How often each problem was found in the text, by its description."""
+        """Return how often each problem was found in the text, by its description."""
         return self.meta["problems"]
 
 
@@ -246,8 +246,8 @@ def _open_complete(
     """Open the corpus of a folder, if it is the right one and has text to evaluate on.
 
     fingerprint (str): The fingerprint that the corpus should have.
-    to_hold_out (str): "all" documents of a text of their own, "some" documents, or
-        "none".
+    to_hold_out (str): What the corpus is evaluated on: "all" documents of a separate
+        text, "some" documents of the same text, or "none".
     say (Callable[[str], None]): Called with a sentence if the corpus is damaged.
     """
     try:

@@ -35,7 +35,7 @@ class Perplexity(NamedTuple):
 
     @property
     def mean(self) -> float:
-        """The mean of both directions, as the paper reports it."""
+        """Return the mean of both directions, as the paper reports it."""
         return (self.forward + self.backward) / 2
 
     def as_dict(self) -> dict[str, Any]:

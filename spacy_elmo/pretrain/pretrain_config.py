@@ -261,7 +261,7 @@ class TrainingConfig(Section):
 
     @property
     def has_hard_limit(self) -> bool:
-        """Whether there is another limit than patience, so that training must end."""
+        """Return whether training has a limit other than patience, so that it ends."""
         limits = (self.max_steps, self.max_epochs, self.max_words, self.max_minutes)
         return any(limits)
 

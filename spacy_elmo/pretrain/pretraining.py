@@ -74,7 +74,7 @@ def run_training(
     say: Callable[[str], None],
 ) -> bool:
     """Train a biLM in a folder that has been checked. The arguments are those of
-    `pretrain`; `resume` is that of the first process."""
+    `pretrain`. Only the `resume` of the first process counts."""
     corpus = open_corpus(config, run.output, ranks, say)
     check_patience(config, len(corpus.dev.tokens) > 0)
     torch.manual_seed(config.training.seed)

@@ -76,12 +76,12 @@ class Ranks:
 
     @property
     def first(self) -> bool:
-        """Whether this is the first process, which writes the files."""
+        """Return whether this is the first process, which writes the files."""
         return self.rank == 0
 
     @property
     def attempt(self) -> int:
-        """How often torchrun has restarted this run after a process had died."""
+        """Return how often torchrun has restarted this run after a process died."""
         return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
 
     def share(self, weights: list[Tensor]) -> None:

@@ -41,7 +41,8 @@ class Trainer:
     ranks (Ranks): The processes that train together.
     new_softmax (bool): Train only the softmax at first, because it is new and the rest
         of the biLM is not.
-    on_step, on_evaluation, on_checkpoint (Callable): Called after each of them.
+    on_step, on_evaluation, on_checkpoint (Callable): Called after each step, evaluation
+        and checkpoint.
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class Trainer:
         restore_signals = self._stop_on_signals()
         saved_at = self.progress.seconds
         evaluated = self.progress.step
-        saved = self.progress.step or -1  # the step that a run resumes from is saved
+        saved = self.progress.step or -1  # a run resumes from a step that is saved
         try:
             while not self._done():
                 self.step()

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..text.text_files import find_files
 from .fingerprint_file import run, write_fingerprints
 
-SAMPLE = 2**20  # so many bytes are read at the beginning and at the end of a file
+SAMPLE = 2**20  # bytes that are read at the beginning and at the end of a file
 
 
 def describe(path: Path) -> dict[str, str | int]:

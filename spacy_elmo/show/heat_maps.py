@@ -32,8 +32,8 @@ def similarity(
 def layers(doc: Doc | Span) -> Picture:
     """Show how similar the words of a doc are to each other in each layer.
 
-    Layer 0 knows only the spelling of words. In higher layers, words become similar
-    that are used alike.
+    Layer 0 knows only the spelling of words. In higher layers, words that are used
+    alike become similar.
     """
     words = get_words(doc)
     found = get_layers(words)

@@ -15,10 +15,10 @@ WORD = Markup(
 
 
 def surprisal(doc: Doc | Span) -> Picture:
-    """Show how unexpected each word is, in bits: more for a stronger colour.
+    """Show how unexpected each word is, in bits. A stronger colour means more bits.
 
-    doc (Doc | Span): Words with surprisal: the `elmo` component has the setting
-        `surprisal`.
+    doc (Doc | Span): The words, from a pipeline whose `elmo` component has the setting
+        `surprisal = true`.
     """
     words = get_words(doc, MAX_WORDS)
     bits = words[0].doc._.elmo_surprisal[[token.i for token in words]]  # (n_words, 2)

@@ -56,8 +56,8 @@ def senses(
 
     nlp (Language): A pipeline with `elmo`.
     sentences (Sequence[str] | Mapping[str, Sequence[str]]): Sentences that contain the
-        word. If they are given by sense, {"sense": [sentences]}, each sense has its
-        colour and shape.
+        word. If they are given by sense, {"sense": [sentences]}, each sense gets its
+        own colour and shape.
     word (str): The word, in any case. A sentence may have it with an ending, as Korean
         nouns have particles.
     layer (int | str): The vectors to compare. "context": those from which the biLM
@@ -81,8 +81,8 @@ def senses(
 def find_uses(
     nlp: Language, sentences: Sequence[str] | Mapping[str, Sequence[str]], word: str
 ) -> list[Use]:
-    """Find the uses of a word. A sentence without it, or fewer than two uses, raise
-    ValueError."""
+    """Find the uses of a word. Raise ValueError if a sentence lacks the word, or if
+    there are fewer than two uses."""
     if isinstance(sentences, str):
         raise TypeError("found one string; expected a list of sentences")
     by_sense = sentences if isinstance(sentences, Mapping) else {"": sentences}

@@ -54,8 +54,8 @@ def load_docs(path: Path, vocab: Vocab) -> list[Doc]:
 
 
 def _check_size(data: bytes, limit: int) -> None:
-    """Raise ValueError if data would be longer than `limit` without its compression.
-    Memory is taken only for a part of it."""
+    """Raise ValueError if decompressed data would be longer than `limit`. The data is
+    decompressed block by block, so that this needs little memory."""
     decoder = zlib.decompressobj()
     size = 0
     while data and not decoder.eof:
@@ -66,8 +66,8 @@ def _check_size(data: bytes, limit: int) -> None:
 
 
 def _check_doc(doc: Doc) -> None:
-    """Raise an error if a doc has an attribute whose string the file lacks, or which is
-    none of spaCy's parts of speech. Using it would fail later."""
+    """Raise an error if the file lacks the string of an attribute of the doc, or if a
+    part of speech is not one of spaCy's. Using the doc would fail later."""
     array = doc.to_array([ORTH, *STRINGS, POS])
     for number in np.unique(array[:, :-1]):
         doc.vocab.strings[int(number)]

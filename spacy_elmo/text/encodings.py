@@ -13,8 +13,8 @@ MAX_CONTROL = 0.005  # share of control characters; with more, data is not text
 CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 KANA = re.compile(r"[\u3041-\u30fe]")
 JAPANESE = re.compile(r"[\u3000-\u30fe\u4e00-\u9fff\uff01-\uff5e]")
-# The most frequent letters of Russian, about two thirds of a text. Other encodings
-# have capitals there, or other letters.
+# The most frequent letters of Russian, about two thirds of a text. If a text is decoded
+# with the wrong encoding, they become capitals or other letters.
 CYRILLIC = re.compile(r"[оеаинтсрвл]")
 LATIN = re.compile(r"[A-Za-zÀ-ÖØ-öø-ÿŒœŠšŽžŸ]")
 PUNCTUATION = re.compile(r"[\x85\xa0\xa1\xa7\xab\xb0\xb4\xb7\xbb\xbf‘’“”„‚–—…•€™]")
@@ -91,7 +91,7 @@ def _is_japanese(text: str) -> bool:
 def _has_frequent(
     text: str, encoding: str, first_byte: range, second_byte: range
 ) -> bool:
-    """Return whether most letters are where an encoding has its frequent ones.
+    """Return whether most letters lie in the part of an encoding with frequent ones.
 
     first_byte, second_byte (range): The bytes of frequent letters.
     """
@@ -130,7 +130,7 @@ def _is_latin(text: str) -> bool:
     return few and n_usual > 0.9 * len(other) > 0
 
 
-# In this order: Japanese text also looks like Korean, and Korean text like Chinese.
+# The order matters: Japanese text also looks Korean, and Korean text looks Chinese.
 CANDIDATES: dict[str, Callable[[str], bool]] = {
     "utf-32": _is_utf16,
     "utf-16": _is_utf16,

@@ -13,7 +13,7 @@ ENOUGH_LINES = 100
 
 class LineCheck:
     """Counts the lines of files, and those among them that are broken: not in the
-    encoding of the text, with NUL characters, or no JSON.
+    encoding of the text, with NUL characters, or not JSON.
 
     encoding (str): The encoding of the text.
     """

@@ -117,7 +117,7 @@ def _read_lines(
     pending = b""
     check.begin_file()
     for block in _read_blocks(path, problems, check.encoding):
-        if block:  # the end of the file is checked when its last line was counted
+        if block:  # at the end of the file, the caller checks, after the last line
             check.check_file(path)
         *lines, pending = (pending + block).split(b"\n")
         for line in lines:

@@ -159,7 +159,7 @@ def tokenize_chunks(
             yield tokenize_chunk(tokenization, share, chunk)
         return
     chunks = chain(first, chunks)
-    # Processes are spawned because a fork would copy the threads of torch.
+    # Processes are spawned, because it is not safe to fork while torch has threads.
     with ProcessPoolExecutor(
         n_process,
         mp_context=get_context("spawn"),

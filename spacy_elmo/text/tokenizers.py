@@ -77,10 +77,10 @@ def choose_tokenization(
     *,
     say: Callable[[str], None],
 ) -> Tokenization:
-    """Return a tokenization as wanted.
+    """Choose how to tokenize a text for a biLM.
 
-    Without a lang or tokenizer, use the one of the text that a biLM was trained on. But
-    if lang is another language, use the default tokenizer of that language.
+    By default, use the language and the tokenizer that the biLM was trained with. If
+    another language is given without a tokenizer, use the default one of that language.
 
     training (dict[str, Any]): What the biLM says about its training.
     say (Callable[[str], None]): Called with a sentence if rules must be used instead.

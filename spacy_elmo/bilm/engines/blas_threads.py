@@ -24,7 +24,7 @@ def find_blas() -> Any:
 
 class _Limit:
     """Counts the calls that limit the libraries to one thread. The limit holds for all
-    threads of the process, so the last call to end restores it."""
+    threads of the process, so it is lifted only when the last of these calls ends."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()

@@ -136,8 +136,8 @@ class Embedder:
 
 
 class EmbedderSlot:
-    """Holds the embedder of a model, and makes a new one when anything has changed that
-    it was made for."""
+    """Holds the embedder of a model, and makes a new one when anything that the old one
+    depends on has changed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

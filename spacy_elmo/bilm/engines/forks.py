@@ -2,7 +2,8 @@
 
 OpenBLAS and oneDNN have locks of their own. If a process forks while one of its threads
 holds such a lock, it stays locked in the new process, whose first product then waits
-for ever. So a fork waits for the calls to end, and new calls wait for the fork.
+forever. So a fork waits until no call runs, and a call that begins when no other one
+runs waits for the fork.
 """
 
 import os
@@ -10,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-LONGEST_WAIT = 60.0  # seconds that a fork waits
+LONGEST_WAIT = 60.0  # seconds; then the fork goes ahead
 
 
 class _Calls:
@@ -24,7 +25,8 @@ class _Calls:
     def begin(self) -> None:
         with self.changed:
             if not self.n_calls:
-                # A call within another one must not wait: the fork waits for both.
+                # A call within another one must not wait: it would wait for the fork,
+                # and the fork for the outer call.
                 self.changed.wait_for(lambda: not self.n_forks)
             self.n_calls += 1
 
@@ -50,7 +52,7 @@ _calls = _Calls()
 
 @contextmanager
 def no_fork() -> Iterator[None]:
-    """Let forks of other threads wait until the block ends."""
+    """Make forks by other threads wait until the block ends."""
     calls = _calls
     calls.begin()
     try:

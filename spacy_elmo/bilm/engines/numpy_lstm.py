@@ -1,6 +1,6 @@
 """Projected LSTMs on arrays.
 
-A step of a small LSTM is dominated by passes over its gates, so there are few of them:
+Passes over the gates take most of the time of a small LSTM, so a step makes few passes:
 - All gates are sigmoids, because tanh(x) is 2 * sigmoid(2x) - 1, and one call computes
   1 / (1 + exp(-x)) for all four. The signs and factors are part of the weights.
 - The cell is halved: then 2 * sigmoid - 1 needs no factor. Halving is exact.
@@ -39,7 +39,7 @@ class LayerWeights(NamedTuple):
     def prepare(
         cls, config: LSTMConfig, arrays: dict[str, np.ndarray], name: str
     ) -> "LayerWeights":
-        """Scale the weights of a layer.
+        """Put the signs and factors of `CellStep` into the weights of a layer.
 
         arrays (dict[str, np.ndarray]): All weights of the model.
         name (str): The beginning of the names of the layer's weights.
@@ -103,7 +103,7 @@ class CellStep:
         out *= gates[..., 3 * dim :]
 
 
-# Python floats are slower operands than arrays of the same type.
+# As operands of float32 arrays, Python floats are slower than float32 numbers.
 _ONE, _HALF = np.float32(1), np.float32(0.5)
 _MINUS_FOUR = np.float32(-4)
 

@@ -91,7 +91,8 @@ class Workers:
 
 def _after_fork() -> None:
     """Use one thread in a forked process. OpenMP's threads do not survive the fork, and
-    torch would wait for them forever. The lock may be held by such a thread, too."""
+    torch would wait for them forever. The lock is replaced, because another thread of
+    the parent may have held it."""
     global _lock
     _lock = threading.Lock()
     torch.set_num_threads(1)

@@ -205,7 +205,7 @@ class Place(NamedTuple):
     """The place of a file's array in a model.
 
     name (str): The name of an array of the model.
-    columns (slice): The columns that the file's array has of it.
+    columns (slice): The columns of that array which the file's array holds.
     """
 
     name: str

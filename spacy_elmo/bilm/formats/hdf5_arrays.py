@@ -14,8 +14,8 @@ from .hdf5_chunks import describe_filters, describe_missing, n_filters
 
 CHECKSUM = "spacy_elmo_checksum"
 MAX_CHECKSUM = 1000  # bytes
-# Weights that people have compressed take less than twice the size of their file,
-# those that are mostly zeros perhaps 10 times; up to MAX_SMALL bytes, any number.
+# The arrays may be MAX_RATIO times as large as their file, plus MAX_SMALL bytes. Most
+# weights are less than twice as large, and perhaps 10 times if they are mostly zeros.
 MAX_RATIO, MAX_SMALL = 20, 2**26
 
 
@@ -60,7 +60,8 @@ class HDF5Arrays:
         return node
 
     def check(self, key: str) -> None:
-        """Raise SourceError if an array has no numbers of its own in this file."""
+        """Raise SourceError unless an array consists of floats that are stored in this
+        file, and declares no more data than the file can hold."""
         array = self[key]
         n_bytes = array.size * array.dtype.itemsize
         n_stored = array.id.get_storage_size()
@@ -108,7 +109,7 @@ class HDF5Arrays:
 
     def check_beside(self, kind: str, path: Path) -> None:
         """Raise SourceError if a file that was saved together with this one has changed
-        since; see checksum_arrays.
+        since.
 
         kind (str): The name of the file for checksum_beside.
         path (Path): Where it is, or should be.

@@ -1,6 +1,6 @@
 """Tell whether the chunks of a compressed HDF5 array hold what the array declares. The
-HDF5 library takes memory for whatever comes out of a chunk, which may be a thousand
-times its size."""
+HDF5 library allocates memory for whatever comes out of a chunk, which may be a thousand
+times the size of the chunk."""
 
 import math
 import zlib
@@ -10,7 +10,7 @@ DEFLATE, SHUFFLE, FLETCHER32, LZF = 1, 2, 3, 32000  # as HDF5 numbers its filter
 # Beside its numbers, a chunk may have a checksum and what the compression adds to
 # numbers that it cannot make smaller.
 EXTRA = 64
-# An array that can grow may have chunks that are larger than itself, but not much.
+# An array that can grow may have chunks that are larger than itself, up to this size.
 MAX_CHUNK = 2**20
 
 
@@ -77,7 +77,7 @@ def _unpacked_size(chunk: bytes, used: list[int], limit: int) -> int:
     end = len(chunk) - (4 if FLETCHER32 in used else 0)
     while place < end:
         control = chunk[place]
-        if control < 32:  # that many bytes, and one, as they are
+        if control < 32:  # control + 1 bytes follow, which are not compressed
             size += control + 1
             place += control + 2
         else:  # a copy of earlier bytes: its length, and how far back they are

@@ -122,7 +122,8 @@ def _move_new_files(folder: Path) -> None:
     was there. If this was interrupted, call it again."""
     new = folder / NEW
     if (new / CONFIG).exists():
-        # Once the new weights are in their place, nothing of the other model is left.
+        # The weights are moved first. If they are no longer in NEW, the files of the
+        # other model have already been deleted.
         if (new / WEIGHTS).exists() and (folder / WEIGHTS).exists():
             for name in OPTIONAL:
                 if not (new / name).exists():

@@ -12,7 +12,7 @@ from ...regular_files import check_regular, read_regular
 from ..errors import SourceError
 from ..lexicon import SPECIAL_WORDS
 
-MAX_BYTES = 2**22  # of a config, which has some thousand bytes
+MAX_BYTES = 2**22  # the most bytes of a config; real ones have a few thousand
 
 
 def check_file(path: Path, expected: str) -> int:

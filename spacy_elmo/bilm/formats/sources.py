@@ -58,8 +58,9 @@ def load_bilm(
     """Load a biLM.
 
     source (str | Path): A native biLM folder; a folder with options.json and
-        weights.hdf5, or with *_options.json and *_weights.hdf5, or either of the two
-        files; an ELMoForManyLangs folder; or the name of a bundled biLM.
+        weights.hdf5 (or another HDF5 file), or with *_options.json and *_weights.hdf5,
+        or either of the two files; an ELMoForManyLangs folder; or the name of a bundled
+        biLM.
     engine (str): What it computes with: "torch", "numpy", or "auto" for torch where it
         is installed.
     device (str): The torch device to put it on.

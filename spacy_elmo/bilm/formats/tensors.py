@@ -18,7 +18,7 @@ def load_arrays(path: Path) -> dict[str, np.ndarray]:
     """Load a file of weights. Raise SourceError if that fails.
 
     RETURNS (dict[str, np.ndarray]): The arrays, as views of one buffer. safetensors
-        checks the file but copies no array, because other threads have to wait for it.
+        only checks the file: while it copied arrays, other threads would have to wait.
     """
     buffer = np.empty(check_file(path, "weights"), dtype=np.uint8)
     try:

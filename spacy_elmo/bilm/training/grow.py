@@ -25,8 +25,8 @@ def grow(bilm: BiLM, lstm: LSTMConfig) -> BiLM:
     _check(bilm, lstm)
     config = replace(bilm.config, lstm=lstm)
     if config.encoder_projection != bilm.config.encoder_projection:
-        # By default, features that have the new projection_dim get no projection. Keep
-        # it, because its weights were trained.
+        # By default, an encoder whose features have the new projection_dim gets no
+        # projection. Keep the projection, because its weights were trained.
         encoder = cast(BytesConfig | WordsConfig, config.encoder)
         config = replace(config, encoder=replace(encoder, projection=True))
     grown = BiLM(config, lexicon=bilm.lexicon, vocab=bilm.vocab).to(bilm.weight)

@@ -27,8 +27,9 @@ Files = list[list[KeyFigure]]  # the key figures of each result file
 
 
 def make_summary(results: Results) -> dict[str, list[KeyFigure]]:
-    """Return the key figures below each heading. A heading without key figures is left
-    out. Those of more than MAX_FILES files would not fit on a screen."""
+    """Return the key figures below each heading: those of the first MAX_FILES files,
+    because more would not fit on a screen. Headings without key figures are left
+    out."""
     figures = {
         "Fewer errors than without ELMo": _summarize_comparisons(results),
         "Senses of words told apart": _summarize_senses(results),
@@ -84,8 +85,8 @@ def _summarize_probes(results: Results) -> Files:
 
 def _summarize_comparisons(results: Results) -> Files:
     """Choose the variant of each file that reduces errors most on the development data.
-    If there is test data, show how much the variant reduces errors there, by the first
-    and the last score."""
+    Return its error reductions for the first and the last score, on the test data if
+    there is any."""
     files = []
     for found in results.compare:
         best = max(found.data.full, key=_mean_reduction)
