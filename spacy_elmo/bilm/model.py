@@ -93,7 +93,7 @@ class BiLM(BiLMBase, nn.Module):
             if len(self.vocab) != config.softmax.n_words:
                 raise ValueError(
                     f"the vocabulary has {len(self.vocab)} words and the softmax "
-                    f"{config.softmax.n_words}; expected as many"
+                    f"{config.softmax.n_words}; expected equal numbers"
                 )
         self.stored: dict[str, np.ndarray] = {}  # see BiLMData
         self.precision = "float32"

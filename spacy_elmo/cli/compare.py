@@ -36,7 +36,8 @@ def compare_cli(
         "--variants",
         help="The variants to train, separated by commas: some of baseline, vectors, "
         "last, mean, mix-1, mix-0.001, output, whole, both; by default all of them, "
-        "but vectors only with --paths.vectors",
+        "but vectors only with --paths.vectors, and whole only if the config with ELMo "
+        "has a smaller CNN",
     ),
     seeds: str = Option(
         "0,1,2", "--seeds", help="Each variant is trained once with each of these seeds"
@@ -50,8 +51,8 @@ def compare_cli(
     share_variants: str | None = Option(
         None,
         "--share-variants",
-        help="The variants that are also trained with less data; by default, "
-        "baseline,mix-0.001",
+        help="The variants that are also trained with less data; by default, baseline "
+        "and mix-0.001 or, without mix-0.001, the last variant with ELMo",
     ),
     n_process: int = Option(
         1, "--n-process", help="How many trainings run at the same time"

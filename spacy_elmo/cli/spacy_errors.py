@@ -47,10 +47,10 @@ def explain(error: BaseException, args: list[str]) -> str | None:
         from ..text.tokenizers import MECAB, RULES
 
         return (
-            "found spaCy's tokenizer for 'ko', which needs a mecab of the system; "
-            f"expected it, or --nlp.tokenizer.@tokenizers with '{RULES}' for words "
-            f"between spaces, or with '{MECAB}' for morphemes (pip install "
-            "'spacy-elmo[ko]')"
+            "found spaCy's tokenizer for 'ko', which needs mecab in the operating "
+            "system; expected mecab to be installed, or --nlp.tokenizer.@tokenizers "
+            f"with '{RULES}' for words between spaces or '{MECAB}' for morphemes (pip "
+            "install 'spacy-elmo[ko]')"
         )
     for path in map(Path, args):
         if path.suffix == ".cfg" and _is_for_pretraining(path):

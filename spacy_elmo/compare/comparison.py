@@ -115,7 +115,8 @@ class Comparison:
             )
         if changed:
             self.say(
-                f"Repeating trainings of other versions ({', '.join(sorted(changed))})"
+                "Repeating trainings that were done with other versions "
+                f"({', '.join(sorted(changed))})"
             )
         if self.results:
             self.say(

@@ -173,8 +173,8 @@ def _check_same(configs: Sequence[Config], paths: Sequence[Path]) -> None:
             values = [part[section].get(key) for part in (ours, theirs)]
             if values[0] != values[1]:
                 raise ValueError(
-                    f"{section}.{key} differs between {paths[0]} and {paths[1]}; a "
-                    "comparison needs the same"
+                    f"{section}.{key} differs between {paths[0]} and {paths[1]}; "
+                    "expected the same value in both"
                 )
 
 

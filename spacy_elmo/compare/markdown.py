@@ -6,7 +6,7 @@ from ..results import ComparisonResult, Score, VariantResult, metric_label
 
 INTRODUCTION = (
     "Scores on the development data in percent: mean over seeds {seeds} ± standard "
-    "deviation. In brackets: how many percent fewer errors than the baseline makes. "
+    "deviation. In brackets: by how many percent the baseline's errors are reduced. "
     "Words per second: the speed of prediction with one thread."
 )
 

@@ -128,8 +128,8 @@ class PipelinePosition:
                 if node.upstream_name == names[place] and found not in (None, width):
                     raise ValueError(
                         f"{name}: found a Tok2VecListener of width {found}; expected "
-                        f"width {width}, as '{names[place]}' has it, or better, as "
-                        "`tok2vec`, spacy-elmo.ElmoTok2Vec.v1, which needs no width"
+                        f"width {width}, which '{names[place]}' has, or better, use "
+                        "spacy-elmo.ElmoTok2Vec.v1 as `tok2vec`, which needs no width"
                     )
 
     def _find_pipeline(

@@ -37,7 +37,7 @@ class Paths(Section):
     )
     dev_text: Texts = Field(
         default=None,
-        description="Text to evaluate on, in the same forms; see corpus.dev_share",
+        description="Text to evaluate on, in the same forms; see corpus.dev_share.",
     )
     output_vocab: str | None = Field(
         default=None,
@@ -146,7 +146,7 @@ class OptimizerConfig(Section):
         default=1e-8,
         gt=0,
         allow_inf_nan=False,
-        description="For adamw: added to what a gradient is divided by.",
+        description="For adamw: added to the divisor of a gradient.",
     )
     weight_decay: float = Field(
         default=0.0, ge=0, description="For adamw: decay of the weights of matrices."
@@ -218,7 +218,10 @@ class TrainingConfig(Section):
         description="Windows whose gradients are averaged for one step.",
     )
     dropout: float = Field(
-        default=0.1, ge=0, lt=1, description="Dropout within the LSTMs."
+        default=0.1,
+        ge=0,
+        lt=1,
+        description="Dropout of the inputs of each LSTM layer and of the softmax.",
     )
     carry_state: bool = Field(
         default=True,

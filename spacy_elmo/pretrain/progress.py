@@ -146,7 +146,7 @@ class Console:
         self.close()
         if not self.header:
             self.header = True
-            self.say("Perplexity on the text held out (* is the best so far):")
+            self.say("Perplexity on the held-out text (* is the best so far):")
             self.say(" ".join(f"{name:>9}" for name in self.COLUMNS))
         best = "*" if progress.since_best == 0 else ""
         cells = (

@@ -234,7 +234,7 @@ def _find_kind(data: Any) -> str:
         kind = data.get("kind")
         if isinstance(kind, str) and kind in KINDS:
             return kind
-    raise ForeignFile("found no result of a command of ours")
+    raise ForeignFile("found no result of a `spacy elmo` command")
 
 
 def _load_log(path: Path) -> PretrainingLog:

@@ -61,7 +61,7 @@ def make_sections(results: Results) -> list[Section]:
             "Comparison",
             "With and without ELMo",
             "Pipelines trained with the same data, random seeds and number of steps. "
-            "Scores are in percent; below them, how many errors fewer or more than "
+            "Scores are in percent; below them, how many fewer or more errors than "
             "without ELMo. A dependency is right if the word that it depends on is "
             "right (UAS) and, if labelled, also the kind of dependency (LAS). "
             "F-scores are high if most of what is found is right and most of what is "

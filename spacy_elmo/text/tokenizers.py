@@ -89,7 +89,7 @@ def choose_tokenization(
         if not isinstance(training.get(key), str | None):
             raise ValueError(
                 f"found training.{key} {training[key]!r} in the config of the biLM; "
-                f"expected a text"
+                "expected a string"
             )
     is_same_lang = lang in (None, training.get("lang"))
     tokenization = Tokenization(

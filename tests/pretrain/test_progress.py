@@ -97,7 +97,7 @@ def test_rows_of_evaluations_clear_the_line(terminal):
         console.evaluation(progress, Perplexity(10.0, 20.0, 5, 1))
         assert line(terminal) == ""
     title, header, first, second = said
-    assert title == "Perplexity on the text held out (* is the best so far):"
+    assert title == "Perplexity on the held-out text (* is the best so far):"
     assert header.split()[:4] == ["step", "epoch", "words", "minutes"]
     cells = ["1,234", "1", "2.50M", "10.0", "10.0", "20.0", "15.0"]
     assert first.split() == [*cells, "*"] and second.split() == cells

@@ -118,7 +118,7 @@ def test_json_of_another_kind_is_skipped(tmp_path, kind):
     samples.write(tmp_path / "x.json", {"kind": kind})
     results = load_results(tmp_path)
     assert results.files == ["p.json"]
-    assert results.skipped == ["x.json: found no result of a command of ours"]
+    assert results.skipped == ["x.json: found no result of a `spacy elmo` command"]
 
 
 # Files of comparisons
@@ -139,7 +139,7 @@ def test_other_folders_beside_those_of_a_comparison_are_read(tmp_path):
     samples.write(tmp_path / "more" / "x.json", {"x": 1})
     results = load_results(tmp_path)
     assert results.files == ["compare.json", "more/deeper/p.json", "senses/en.json"]
-    assert results.skipped == ["more/x.json: found no result of a command of ours"]
+    assert results.skipped == ["more/x.json: found no result of a `spacy elmo` command"]
 
 
 def test_files_in_the_folders_of_a_comparison_that_are_not_its_own_are_named(tmp_path):

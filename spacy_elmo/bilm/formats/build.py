@@ -69,7 +69,9 @@ def check_shape(path: Path, name: str, arrays: Any, shape: Any) -> None:
     than the given one."""
     shape = tuple(shape)
     if name not in arrays:
-        raise SourceError(f"{path}: found no array '{name}'; expected one of {shape}")
+        raise SourceError(
+            f"{path}: found no array '{name}'; expected one of shape {shape}"
+        )
     found = getattr(arrays[name], "shape", None)
     if found is None or tuple(found) != shape:
         found = "no array" if found is None else tuple(found)

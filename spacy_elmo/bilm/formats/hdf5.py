@@ -52,7 +52,10 @@ def find_hdf5(source: Path) -> tuple[Path, Path] | None:
         options = weights[0].with_name(_swap(weights[0].name, WEIGHTS, OPTIONS))
     for path in (options, weights[0]):
         if not path.is_file():
-            raise SourceError(f"{path}: no such file; expected it beside its pair")
+            raise SourceError(
+                f"{path}: no such file; expected both {options.name} and "
+                f"{weights[0].name} in this folder"
+            )
     return options, weights[0]
 
 
@@ -162,7 +165,10 @@ def save_hdf5(data: BiLMData, folder: Path) -> None:
             "type 'bytes' with forget_bias 1.0 only"
         )
     if config.softmax is not None and config.softmax.type == "adaptive":
-        warnings.warn("HDF5 has no adaptive softmax: written without", stacklevel=2)
+        warnings.warn(
+            "HDF5 files cannot hold an adaptive softmax, so it is left out",
+            stacklevel=2,
+        )
         config = replace(config, softmax=None)
     if (folder / "weights.safetensors").exists():
         raise SourceError(

@@ -48,7 +48,7 @@ def describe_missing(array: Any) -> str | None:
     numbers = [number for number, *_ in filters]
     limit = n_bytes + n_bytes // 100 + EXTRA
     if any(value > limit for _, _, values, _ in filters for value in values[2:]):
-        return "compressed with sizes of its own; expected those of its chunks"
+        return "compressed for larger chunks than it has; expected their size"
     for place in array.iter_chunks():
         start = tuple(part.start for part in place)
         size = array.id.get_chunk_info_by_coord(start).size

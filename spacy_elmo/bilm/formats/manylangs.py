@@ -85,7 +85,7 @@ def _read_settings(folder: Path) -> tuple[Path, dict[str, Any]]:
         else:
             warnings.warn(
                 f"{config}: its config '{name}' is not here; activation relu, clips of "
-                "3 and 50 characters a word are taken, as in all published models",
+                "3 and 50 characters a word are assumed, as in all published models",
                 stacklevel=2,
             )
             return config, PUBLISHED
@@ -95,7 +95,7 @@ def _read_settings(folder: Path) -> tuple[Path, dict[str, Any]]:
     if str(data["encoder"].get("name", "elmo")).lower() != "elmo":
         raise SourceError(
             f"{config}: found an encoder of name '{data['encoder']['name']}'; expected "
-            "'elmo', the only one with layers to take"
+            "'elmo', the only one that has layers"
         )
     return config, data
 
@@ -275,7 +275,8 @@ def _shape(path: Path, state: Arrays, name: str, n_dims: int) -> tuple[int, ...]
 def _check_number(path: Path, what: str, found: Any, expected: Any) -> None:
     if expected is not None and found != expected:
         raise SourceError(
-            f"{path}: found {found} as its {what}; expected {expected} by its config"
+            f"{path}: found {found} as its {what}; expected {expected}, as the config "
+            "has it"
         )
 
 

@@ -68,13 +68,14 @@ def _check(bilm: BiLM, lstm: LSTMConfig) -> None:
     same = replace(lstm, dim=had.dim, projection_dim=had.projection_dim)
     if same != had:
         raise ValueError(
-            f"found LSTMs to grow of {had}, to become {lstm}; expected nothing but dim "
-            "and projection_dim to differ"
+            f"found LSTMs to grow from {had} to {lstm}; expected nothing but dim and "
+            "projection_dim to differ"
         )
     if lstm.dim < had.dim or lstm.projection_dim < had.projection_dim:
         raise ValueError(
-            f"found LSTMs to grow of {had.dim} to {had.projection_dim}, to become "
-            f"{lstm.dim} to {lstm.projection_dim}; expected larger ones"
+            f"found LSTMs to grow from dim {had.dim} and projection_dim "
+            f"{had.projection_dim} to dim {lstm.dim} and projection_dim "
+            f"{lstm.projection_dim}; expected no smaller sizes"
         )
     if lstm.projection_dim > had.projection_dim:
         if not bilm.config.encoder_projection:
