@@ -12,12 +12,14 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from fnmatch import fnmatchcase
 from glob import escape
 from pathlib import Path
 from stat import S_IMODE
 from typing import Any
 
-PART, OLD = ".part", ".spacy-elmo-old"
+PART, OLD, LOCK = ".part", ".spacy-elmo-old", ".spacy-elmo-lock"
+RANDOM = "[0-9a-f]" * 16  # matches the random part of temporary names
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # What file systems without locks or fsync answer.
 UNSUPPORTED = (
@@ -92,11 +94,17 @@ def remove_parts(folder: Path, name: str = "*") -> None:
     name (str): The name of the output that they were for; by default, any.
     """
     prefix = "*" if name == "*" else escape(name[:50])
-    for part in folder.glob(f"{prefix}.{'[0-9a-f]' * 16}{PART}"):
+    for part in folder.glob(f"{prefix}.{RANDOM}{PART}"):
         if part.is_dir() and not part.is_symlink():
             shutil.rmtree(part, ignore_errors=True)
         else:
             part.unlink(missing_ok=True)
+
+
+def is_temporary(name: str) -> bool:
+    """Tell whether a name in a folder is that of its lock, or of a temporary file or
+    folder."""
+    return name == LOCK or fnmatchcase(name, f"*.{RANDOM}{PART}")
 
 
 def replace_folder(part: Path, target: Path) -> None:
@@ -226,8 +234,8 @@ def one_writer(path: Path) -> Iterator[None]:
 
 def _lock_path(path: Path) -> Path:
     if path.is_dir():
-        return path / ".spacy-elmo-lock"
-    return path.with_name(f".{path.name}.spacy-elmo-lock")
+        return path / LOCK
+    return path.with_name(f".{path.name}{LOCK}")
 
 
 def _take_lock(path: Path, lock: Path) -> int:

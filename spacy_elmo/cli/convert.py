@@ -71,17 +71,16 @@ def convert_cli(
 def check_dest(dest: Path, to: Format) -> None:
     """Raise ValueError unless dest is a folder with a biLM of this format, an empty
     folder, or nothing."""
-    from ..bilm.formats.hdf5 import OPTIONS
-    from ..bilm.formats.hdf5 import WEIGHTS as HDF5_WEIGHTS
-    from ..bilm.formats.native import CONFIG, WEIGHTS
+    from ..bilm.formats import hdf5, native
 
     if not os.path.lexists(dest):
         return
     if not dest.is_dir():
         raise ValueError(f"{dest}: found a file; expected a folder to write to")
-    names = sorted(entry.name for entry in dest.iterdir())
-    needed = {CONFIG, WEIGHTS} if to == Format.native else {OPTIONS, HDF5_WEIGHTS}
-    if names and ("meta.json" in names or not needed <= {*names}):
+    files = native.FILES if to == Format.native else hdf5.FILES
+    names = sorted(files.names_in(dest))
+    has_model = {files.config, files.weights} <= {*names}
+    if names and ("meta.json" in names or not has_model):
         found = ", ".join(names[:5]) + (", ..." if names[5:] else "")
         raise ValueError(
             f"{dest}: found {found}; expected an empty folder, a biLM in the format "

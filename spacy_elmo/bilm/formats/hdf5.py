@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...files import one_writer, write_atomically
+from ...files import explain_errors
 from ...hdf5_files import create_hdf5
 from ..config import BiLMConfig, BytesConfig, LSTMConfig, SoftmaxConfig
 from ..data import BiLMData
@@ -18,9 +18,12 @@ from ..lexicon import Lexicon
 from ..shapes import expected_shapes
 from .build import build, check_shape
 from .hdf5_arrays import HDF5Arrays, checksum_arrays, checksum_beside
+from .native import is_native
+from .replacement import ModelFiles
 from .small_files import MAX_BYTES, check_file, read_json, read_vocab, vocab_bytes
 
 OPTIONS, WEIGHTS, VOCAB = "options.json", "weights.hdf5", "vocab.txt"
+FILES = ModelFiles(WEIGHTS, (VOCAB,), OPTIONS, "spacy-elmo-new-hdf5")
 PROJECTION = "CNN_proj/W_proj"
 SOFTMAX = "softmax/W"
 
@@ -34,6 +37,10 @@ def find_hdf5(source: Path) -> tuple[Path, Path] | None:
         source is no such model.
     """
     folder = source if source.is_dir() else source.parent
+    if FILES.is_being_replaced(folder) and (
+        source.is_dir() or source.name in (OPTIONS, WEIGHTS)
+    ):
+        return FILES.path(folder, OPTIONS), FILES.path(folder, WEIGHTS)
     if source.is_dir() or source.name == OPTIONS:
         weights = _weights_in(folder)
     elif source.name.endswith(OPTIONS):
@@ -126,7 +133,10 @@ def _load(options_path: Path, file: HDF5Arrays) -> BiLMData:
         check_shape(weights_path, key, file, shape)
         file.check(key)
     vocab = None
-    vocab_path = weights_path.with_name(VOCAB)
+    # While a model is replaced, the weights are moved before the other files.
+    vocab_path = options_path.with_name(VOCAB)
+    if not vocab_path.exists():
+        vocab_path = weights_path.with_name(VOCAB)
     if config.softmax is not None:
         if vocab_path.exists():
             max_bytes = MAX_BYTES + weights_path.stat().st_size
@@ -156,7 +166,8 @@ def _n_rows(file: HDF5Arrays, key: str) -> int:
 def save_hdf5(data: BiLMData, folder: Path) -> None:
     """Write options.json, weights.hdf5 and, if there is a softmax with a vocabulary,
     vocab.txt. The weights have checksums of the other two, so that files of different
-    models, which a killed process may leave, are not loaded together."""
+    models are not loaded together. If there is a model in the folder, it can be loaded
+    until the new one can be; files that are not those of a model are kept."""
     config = data.config
     if not isinstance(config.encoder, BytesConfig) or config.lstm.forget_bias != 1.0:
         raise SourceError(
@@ -170,33 +181,36 @@ def save_hdf5(data: BiLMData, folder: Path) -> None:
             stacklevel=2,
         )
         config = replace(config, softmax=None)
-    if (folder / "weights.safetensors").exists():
+    if is_native(folder):
         raise SourceError(
             f"{folder}: found a native model here, which would be loaded instead; "
             "expected another folder"
         )
-    folder.mkdir(parents=True, exist_ok=True)
     options = json.dumps(options_from_config(config), indent=2) + "\n"
     beside = {"options": options.encode(), "vocab": b""}
     if config.softmax is not None and data.vocab is not None:
         beside["vocab"] = vocab_bytes(folder / VOCAB, data.vocab)
 
-    def write(path: Path) -> None:
+    def write_weights(path: Path) -> None:
         attributes = checksum_arrays(_views(config, data.arrays))
         with create_hdf5(path, {**attributes, **checksum_beside(beside)}) as add:
             for key, shape, place in places(config):
                 add(key, place.view(data.arrays).reshape(shape))
 
-    with one_writer(folder):
-        had_softmax = _has_softmax(folder / WEIGHTS)
-        write_atomically(folder / WEIGHTS, write)
-        if beside["vocab"]:
-            vocab = beside["vocab"]
-            write_atomically(folder / VOCAB, lambda part: part.write_bytes(vocab))
-        elif had_softmax:
-            (folder / VOCAB).unlink(missing_ok=True)  # left by another model
-        text = beside["options"]
-        write_atomically(folder / OPTIONS, lambda part: part.write_bytes(text))
+    def write(part: Path) -> None:
+        with explain_errors(folder):
+            write_weights(part / WEIGHTS)
+            (part / OPTIONS).write_bytes(beside["options"])
+            if beside["vocab"]:
+                (part / VOCAB).write_bytes(beside["vocab"])
+
+    FILES.replace(folder, write, _optional_in)
+
+
+def _optional_in(folder: Path) -> tuple[str, ...]:
+    """List the optional files of the model in a folder. A vocabulary without a softmax
+    is not ours."""
+    return (VOCAB,) if _has_softmax(folder / WEIGHTS) else ()
 
 
 def _has_softmax(path: Path) -> bool:

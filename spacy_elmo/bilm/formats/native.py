@@ -1,16 +1,8 @@
 """Load and save the native folder. It has config.json and weights.safetensors, and may
 have softmax.safetensors with vocab.txt (to use the model as a language model) and
-lexicon.json (if the encoder has a lexicon). The config has checksums of all files.
-
-A model is replaced as a whole. The new files are written to a folder of their own,
-which gets the name NEW when it is complete. Then they are moved out of it, the config
-last. As long as NEW has a config, the model consists of the files in it and those that
-have been moved already; other files belong to the model before. So one of the two can
-be loaded whenever a process is killed."""
+lexicon.json (if the encoder has a lexicon). The config has checksums of all files."""
 
 import json
-import os
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...files import one_writer, sync, write_atomically, write_folder_atomically
+from ...files import write_atomically
 from ...fingerprints import checksum_bytes, checksum_file
 from ..config import BiLMConfig
 from ..data import SOFTMAX as SOFTMAX_PREFIX
@@ -27,6 +19,7 @@ from ..errors import SourceError
 from ..lexicon import Lexicon
 from .build import build
 from .quantize import STORED, quantize
+from .replacement import ModelFiles
 from .small_files import (
     MAX_BYTES,
     check_file,
@@ -41,13 +34,12 @@ FORMAT = "spacy-elmo"
 VERSION = 1
 CONFIG, WEIGHTS, LEXICON = "config.json", "weights.safetensors", "lexicon.json"
 SOFTMAX, VOCAB = "softmax.safetensors", "vocab.txt"
-OPTIONAL = (SOFTMAX, VOCAB, LEXICON)
+FILES = ModelFiles(WEIGHTS, (SOFTMAX, VOCAB, LEXICON), CONFIG, "spacy-elmo-new")
 CHECKSUMS = "checksums"
-NEW = "spacy-elmo-new"
 
 
 def is_native(folder: Path) -> bool:
-    return (folder / WEIGHTS).exists() or (folder / NEW / WEIGHTS).exists()
+    return FILES.path(folder, WEIGHTS).exists()
 
 
 def load_native(folder: Path) -> BiLMData:
@@ -86,11 +78,9 @@ def save_native(data: BiLMData, folder: Path, dtype: str = STORED) -> None:
     """Write a native folder, with the weights in one of quantize.DTYPES. If there is a
     model in the folder, it can be loaded until the new one can be; files that are not
     those of a model are kept."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with one_writer(folder):
-        _move_new_files(folder)  # of a process that was killed
-        write_folder_atomically(folder / NEW, lambda part: _write(data, part, dtype))
-        _move_new_files(folder)
+    FILES.replace(
+        folder, lambda part: _write(data, part, dtype), lambda _: FILES.optional
+    )
 
 
 def _write(data: BiLMData, folder: Path, dtype: str) -> None:
@@ -110,29 +100,11 @@ def _write(data: BiLMData, folder: Path, dtype: str) -> None:
             write_vocab(folder / VOCAB, data.vocab)
     if data.lexicon.characters or data.lexicon.words:
         write_json(folder / LEXICON, vars(data.lexicon))
-    names = [name for name in (WEIGHTS, *OPTIONAL) if (folder / name).exists()]
+    names = [name for name in (WEIGHTS, *FILES.optional) if (folder / name).exists()]
     config = _config_data(data.config)
     config[CHECKSUMS] = {name: checksum_file(folder / name) for name in names}
     config[CHECKSUMS][CONFIG] = _checksum_json(config)
     write_json(folder / CONFIG, config)
-
-
-def _move_new_files(folder: Path) -> None:
-    """Move the files of a new model to their places, and delete those of the model that
-    was there. If this was interrupted, call it again."""
-    new = folder / NEW
-    if (new / CONFIG).exists():
-        # The weights are moved first. If they are no longer in NEW, the files of the
-        # other model have already been deleted.
-        if (new / WEIGHTS).exists() and (folder / WEIGHTS).exists():
-            for name in OPTIONAL:
-                if not (new / name).exists():
-                    (folder / name).unlink(missing_ok=True)
-        for name in (WEIGHTS, *OPTIONAL, CONFIG):
-            if (new / name).exists():
-                os.replace(new / name, folder / name)
-                sync(folder)
-    shutil.rmtree(new, ignore_errors=True)
 
 
 class _Files:
@@ -141,8 +113,6 @@ class _Files:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        # A folder NEW without a config has nothing left to be moved.
-        self.is_whole = not (folder / NEW / CONFIG).exists()
         self.config = read_json(self.path(CONFIG))
         self.checksums: Any = None
         if isinstance(self.config, dict):
@@ -150,14 +120,10 @@ class _Files:
 
     def path(self, name: str) -> Path:
         """Return where a file is, or where it should be."""
-        if self.is_whole or not (self.folder / NEW / name).exists():
-            return self.folder / name
-        return self.folder / NEW / name
+        return FILES.path(self.folder, name)
 
     def has(self, name: str) -> bool:
         """Tell whether the model has a file."""
-        if not self.is_whole and self.checksums and name not in self.checksums:
-            return False  # left by the model before
         return self.path(name).exists()
 
     def check_config(self) -> None:

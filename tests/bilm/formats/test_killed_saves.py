@@ -1,26 +1,32 @@
-"""Saving over a folder in a process that is killed at each of its steps: a native
-folder holds the old model or the new one, and files of two HDF5 models are not loaded.
-Two processes that save to one folder at the same time."""
+"""Saving over a folder in a process that is killed at each of its steps: the folder
+holds the old model or the new one. Two processes that save to one folder at the same
+time."""
 
 import os
 import shutil
 
 import numpy as np
 import pytest
+from helpers.command import call
 from helpers.forks import fork, kill_before_event, wait
-from helpers.native_models import expected_files, make_bilm
+from helpers.native_models import make_bilm
 
-from spacy_elmo.bilm import SourceError, load_data
+from spacy_elmo.bilm import load_data
+from spacy_elmo.bilm.formats.hdf5 import FILES
 from spacy_elmo.bilm.formats.sources import save_bilm
 from spacy_elmo.files import one_writer
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 # Models with all kinds of files, with some of them and with few, and the same sizes.
 PAIRS = [
-    ("chars-cnn-words", "bytes"),
-    ("bytes", "chars-cnn-words"),
-    ("bytes-full", "bytes-softmax-without-words"),
-    ("bytes-full", "bytes-full"),
+    ("native", "chars-cnn-words", "bytes"),
+    ("native", "bytes", "chars-cnn-words"),
+    ("native", "bytes-full", "bytes-softmax-without-words"),
+    ("native", "bytes-full", "bytes-full"),
+    ("hdf5", "bytes-full", "bytes-softmax-without-words"),
+    ("hdf5", "bytes-softmax-without-words", "bytes-full"),
+    ("hdf5", "bytes-full", "bytes-full"),
+    ("hdf5", "bytes-full", "bytes"),
 ]
 
 
@@ -41,71 +47,85 @@ def kill_points(work):
         number += 1
 
 
+def other_words(bilm):
+    """Let a model have its last two words in another order."""
+    if bilm.vocab:
+        bilm.vocab = [*bilm.vocab[:-2], bilm.vocab[-1], bilm.vocab[-2]]
+    return bilm
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("first", "second"), PAIRS)
-def test_a_killed_save_leaves_the_old_model_or_the_new_one(first, second, tmp_path):
-    old, new = make_bilm(first, seed=1), make_bilm(second, seed=2)
+@pytest.mark.parametrize(("format", "first", "second"), PAIRS)
+def test_a_killed_save_leaves_the_old_model_or_the_new_one(
+    format, first, second, tmp_path
+):
+    new = other_words(make_bilm(second, seed=2))
+    save_bilm(make_bilm(first, seed=1), tmp_path / "old", format=format)
+    save_bilm(new, tmp_path / "new", format=format)
+    names = {*os.listdir(tmp_path / "new"), "README.md"}
+    old_data, new_data = (load_data(tmp_path / name) for name in ("old", "new"))
     folder = tmp_path / "model"
-    old.save(tmp_path / "old")
     (tmp_path / "old" / "README.md").write_text("mine")
     shutil.copytree(tmp_path / "old", folder)
     found = []
-    for _ in kill_points(lambda: new.save(folder)):
+    for _ in kill_points(lambda: save_bilm(new, folder, format=format)):
         data = load_data(folder)
-        found.append(same(data, new.data))
-        assert found[-1] or same(data, old.data)
+        found.append(same(data, new_data))
+        assert found[-1] or same(data, old_data)
         assert (folder / "README.md").read_text() == "mine"
         shutil.rmtree(folder)
         shutil.copytree(tmp_path / "old", folder)
     assert found == sorted(found) and {*found} == {False, True}
-    assert same(load_data(folder), new.data)
-    assert {*os.listdir(folder)} == expected_files(second) | {"README.md"}
+    assert same(load_data(folder), new_data)
+    assert {*os.listdir(folder)} == names
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("first", "second"), PAIRS)
-def test_a_save_after_killed_ones_is_complete(first, second, tmp_path):
+@pytest.mark.parametrize(("format", "first", "second"), PAIRS)
+def test_a_save_after_killed_ones_is_complete(format, first, second, tmp_path):
     old, new = make_bilm(first, seed=1), make_bilm(second, seed=2)
-    old.save(tmp_path)
-    for _ in kill_points(lambda: new.save(tmp_path)):
-        data = load_data(tmp_path)  # what the killed ones before have left is there
-        assert same(data, new.data) or same(data, old.data)
-    old.save(tmp_path)
-    assert same(load_data(tmp_path), old.data)
-    names = {name for name in os.listdir(tmp_path) if not name.endswith(".part")}
-    assert names == expected_files(first)
+    folder = tmp_path / "model"
+    save_bilm(new, folder, format=format)
+    new_data = load_data(folder)
+    save_bilm(old, folder, format=format)
+    old_data, names = load_data(folder), {*os.listdir(folder)}
+    for _ in kill_points(lambda: save_bilm(new, folder, format=format)):
+        data = load_data(folder)  # what the killed ones before have left is there
+        assert same(data, new_data) or same(data, old_data)
+    save_bilm(old, folder, format=format)
+    assert same(load_data(folder), old_data)
+    assert {*os.listdir(folder)} == names
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        ("bytes-full", "bytes-softmax-without-words"),
-        ("bytes-softmax-without-words", "bytes-full"),
-        ("bytes-full", "bytes-full"),
-    ],
-)
-def test_a_killed_save_leaves_no_mix_of_hdf5_files(first, second, tmp_path):
-    new = make_bilm(second, seed=2)
-    if new.vocab:
-        new.vocab = [*new.vocab[:-2], new.vocab[-1], new.vocab[-2]]
-    save_bilm(make_bilm(first, seed=1), tmp_path / "old", format="hdf5")
+@pytest.mark.parametrize("format", ["native", "hdf5"])
+def test_a_killed_conversion_to_an_empty_folder_can_be_repeated(format, tmp_path):
+    bilm = make_bilm("bytes-full")
+    bilm.save(tmp_path / "source")
+    save_bilm(bilm, tmp_path / "whole", format=format)
+    expected = load_data(tmp_path / "whole")
+    (tmp_path / "dest").mkdir()
+    for _ in kill_points(lambda: save_bilm(bilm, tmp_path / "dest", format=format)):
+        shutil.copytree(tmp_path / "dest", tmp_path / "copy")
+        done = call("convert", tmp_path / "source", tmp_path / "copy", "--to", format)
+        assert done.exit_code == 0, done.output
+        assert same(load_data(tmp_path / "copy"), expected)
+        shutil.rmtree(tmp_path / "copy")
+        shutil.rmtree(tmp_path / "dest")
+        (tmp_path / "dest").mkdir()
+
+
+@pytest.mark.parametrize("given", ["options.json", "weights.hdf5"])
+def test_a_killed_save_is_found_by_either_file(given, tmp_path):
+    old, new = (make_bilm("bytes-full", seed=seed) for seed in (1, 2))
     save_bilm(new, tmp_path / "new", format="hdf5")
-    expected = [load_data(tmp_path / name) for name in ("old", "new")]
-    folder = tmp_path / "model"
-    shutil.copytree(tmp_path / "old", folder)
-    errors = []
-    for _ in kill_points(lambda: save_bilm(new, folder, format="hdf5")):
-        try:
-            data = load_data(folder)
-        except SourceError as error:
-            errors.append(str(error))
-        else:
-            assert any(same(data, model) for model in expected)
-        shutil.rmtree(folder)
-        shutil.copytree(tmp_path / "old", folder)
-    assert all(error.startswith(str(folder)) for error in errors) and errors
-    assert same(load_data(folder), expected[1])
+    expected = load_data(tmp_path / "new")
+    save_bilm(old, tmp_path / "model", format="hdf5")
+    (tmp_path / "new").rename(tmp_path / "model" / FILES.new)
+    for name in (FILES.weights, *FILES.optional, FILES.config):
+        assert same(load_data(tmp_path / "model" / given), expected)
+        (tmp_path / "model" / FILES.new / name).replace(tmp_path / "model" / name)
+    assert same(load_data(tmp_path / "model" / given), expected)
 
 
 @pytest.mark.parametrize("format", ["native", "hdf5"])
