@@ -59,7 +59,7 @@ class Checkpoints:
             arrays = {name: t.numpy() for name, t in tensors.items()}
             save_arrays(arrays, part / TENSORS)
             full = {**facts, "checksum": fingerprint_path(part / TENSORS)}
-            full[FACTS_CHECKSUM] = _checksum_of_facts(full)
+            full[FACTS_CHECKSUM] = checksum_facts(full)
             (part / FACTS).write_text(json.dumps(full, indent=2) + "\n", "utf8")
 
         write_folder_atomically(self.folder / f"step-{step}", write)
@@ -92,12 +92,12 @@ class Checkpoints:
                 facts = json.loads(read_regular(folder / FACTS))
                 if facts["checksum"] != fingerprint_path(folder / TENSORS):
                     raise ValueError(f"the checksum of {TENSORS} does not match")
-                # Older versions did not store the checksum of the facts.
-                if facts.get(FACTS_CHECKSUM, same := _checksum_of_facts(facts)) != same:
+                if facts[FACTS_CHECKSUM] != checksum_facts(facts):
                     raise ValueError(f"the checksum of {FACTS} does not match")
                 return load_file(folder / TENSORS), facts
             except UNREADABLE as error:
-                say(f"{folder}: cannot be used ({error}); trying the one before it")
+                reason = f"no {error}" if isinstance(error, KeyError) else error
+                say(f"{folder}: cannot be used ({reason}); trying the one before it")
         return None
 
 
@@ -109,6 +109,7 @@ def is_checkpoint(folder: Path) -> bool:
     return {path.name for path in folder.iterdir()} <= {FACTS, TENSORS}
 
 
-def _checksum_of_facts(facts: dict[str, Any]) -> str:
+def checksum_facts(facts: dict[str, Any]) -> str:
+    """Compute the checksum of the facts of a checkpoint."""
     rest = {key: value for key, value in facts.items() if key != FACTS_CHECKSUM}
     return fingerprint_data(rest)

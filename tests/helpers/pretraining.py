@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from spacy_elmo.pretrain.checkpoints import checksum_facts
 from spacy_elmo.pretrain.pretrain_config import load_config
 from spacy_elmo.pretrain.pretraining import pretrain
 
@@ -107,3 +108,14 @@ def train(config_path, output, **overrides):
 def load_log(path):
     """Load the rows of a log."""
     return [json.loads(line) for line in path.read_text("utf8").splitlines()]
+
+
+def change_facts(path, change):
+    """Change the facts of a checkpoint, as if it had been saved with others.
+
+    change (Callable): Changes the facts that it is called with.
+    """
+    facts = json.loads(path.read_text("utf8"))
+    change(facts)
+    facts["checksum_of_facts"] = checksum_facts(facts)
+    path.write_text(json.dumps(facts), "utf8")

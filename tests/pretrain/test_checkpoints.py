@@ -1,5 +1,6 @@
 """Checkpoints that cannot be read: the one before is used, and it is said why."""
 
+import json
 import os
 
 import pytest
@@ -22,7 +23,22 @@ def put_pipe(path):
     os.mkfifo(path)
 
 
+def remove(folder, name):
+    facts = json.loads((folder / FACTS).read_text())
+    del facts[name]
+    (folder / FACTS).write_text(json.dumps(facts))
+
+
+def rename(folder, name):
+    """Change the last letter of a name, as a flipped bit does."""
+    text = (folder / FACTS).read_text()
+    (folder / FACTS).write_text(text.replace(f'"{name}"', f'"{name[:-1]}r"'))
+
+
 DAMAGES = {
+    "checksum": lambda folder: remove(folder, "checksum"),
+    "checksum of facts": lambda folder: remove(folder, "checksum_of_facts"),
+    "name of the checksum": lambda folder: rename(folder, "checksum_of_facts"),
     "nested": lambda folder: (folder / FACTS).write_text("[" * 10**6),
     "text": lambda folder: (folder / FACTS).write_text('"text"'),
     "forged": forge,
@@ -41,7 +57,8 @@ def test_an_unreadable_checkpoint_is_passed_over(damage, tmp_path):
     said = []
     tensors, facts = checkpoints.load(said.append)
     assert facts["n"] == 1 and tensors["a"].tolist() == [1, 1, 1]
-    assert len(said) == 1 and said[0].startswith(f"{tmp_path / 'step-2'}: ")
+    assert len(said) == 1 and "\n" not in said[0]
+    assert said[0].startswith(f"{tmp_path / 'step-2'}: cannot be used (")
 
 
 def test_folders_of_other_names_are_no_checkpoints(tmp_path):

@@ -1,11 +1,11 @@
 """Resume from a checkpoint that was written with another config."""
 
-import json
 from dataclasses import replace
 
 import pytest
 from helpers.pretraining import (
     CONFIG,
+    change_facts,
     run_training,
 )
 
@@ -18,9 +18,7 @@ FILES = ("weights.safetensors", "softmax.safetensors")
 def forget_run(output):
     """Remove the facts of checkpoints that older versions did not store."""
     for path in output.glob("checkpoints/*/facts.json"):
-        facts = json.loads(path.read_text("utf8"))
-        del facts["run"], facts["checksum_of_facts"]
-        path.write_text(json.dumps(facts), "utf8")
+        change_facts(path, lambda facts: facts.pop("run"))
 
 
 @pytest.mark.parametrize("old", [False, pytest.param(True, marks=pytest.mark.slow)])
@@ -119,9 +117,7 @@ def test_a_place_after_the_end_of_an_epoch_is_its_end(config_path, tmp_path, res
     run_training(config_path, tmp_path / "run", training__max_steps=11)
     forget_run(tmp_path / "run")
     for path in (tmp_path / "run").glob("checkpoints/*/facts.json"):
-        facts = json.loads(path.read_text("utf8"))
-        facts["progress"]["window"] = 10**6
-        path.write_text(json.dumps(facts), "utf8")
+        change_facts(path, lambda facts: facts["progress"].update(window=10**6))
     run_training(config_path, tmp_path / "run", resume=True)
     trainer, progress, _ = resumed
     assert progress.window == trainer.epochs.n_windows - 1
