@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from markupsafe import Markup
-from svg import element, save_svg, text
+from svg import element, lines, save_svg, text
 
-WIDTH, TOP, ROW, LABELS, PANEL, GAP = 800, 104, 36, 210, 260, 34
+MARGIN, TOP, ROW, LEFT, PANEL = 16, 98, 44, 180, 205
 # Rows of the table, with their names and data sets in the chart.
 ROWS = {
     "UD English EWT: tags (XPOS)": ("English tags", "영어 품사 태그", "UD EWT"),
@@ -22,13 +22,16 @@ ROWS = {
 }
 WORDS = {
     "en": {
-        "title": "The same spaCy pipeline without and with ELMo (scores in percent)",
+        "title": [
+            "The same spaCy pipeline without and",
+            "with ELMo (scores in percent)",
+        ],
         "without": "spaCy’s CNN",
         "with": "with ELMo",
         "panels": ["trained on all data", "trained on a tenth of the data"],
     },
     "ko": {
-        "title": "같은 spaCy 파이프라인, ELMo 없이 또 ELMo와 함께 (점수, %)",
+        "title": ["같은 spaCy 파이프라인,", "ELMo 없이 또 ELMo와 함께 (점수, %)"],
         "without": "spaCy CNN",
         "with": "ELMo 사용",
         "panels": ["데이터 전부로 학습", "데이터의 10분의 1로 학습"],
@@ -62,39 +65,36 @@ def draw_gains(path: Path, page: Path, lang: str) -> None:
     lang (str): The language of the words in the chart, "en" or "ko".
     """
     gains, words = read_gains(page), WORDS[lang]
-    parts = [text(22, 32, words["title"], "title"), *draw_legend(words)]
-    described = []
-    for column, title in enumerate(words["panels"]):
-        left = LABELS + column * (PANEL + GAP)
-        parts.append(text(left, 90, title, "soft"))
+    parts = [*lines(MARGIN, 30, words["title"], "title"), *draw_legend(words)]
+    described, y = [], TOP
+    for panel, title in enumerate(words["panels"]):
+        parts.append(text(MARGIN, y + 18, title, "strong"))
         described.append(f"{title}:")
-        for line, (row, (english, korean, data)) in enumerate(ROWS.items()):
-            y = TOP + line * ROW + ROW / 2
-            name, gain = english if lang == "en" else korean, gains[row][column]
-            parts += draw_gain(left, y, gain)
+        y += 50
+        for row, (english, korean, data) in ROWS.items():
+            name, gain = english if lang == "en" else korean, gains[row][panel]
+            parts += [text(MARGIN, y - 3, name), text(MARGIN, y + 15, data, "soft")]
+            parts += draw_gain(y, gain)
             described.append(f"{name} {gain.without:.1f} → {gain.with_elmo:.1f};")
-            if column == 0:
-                parts.append(text(22, y - 1, name))
-                parts.append(text(22, y + 14, data, "soft small"))
-    height = TOP + len(ROWS) * ROW + 16
-    title = f"{words['title']}. {' '.join(described)}"
-    save_svg(path, (WIDTH, height), parts, title=title, lang=lang)
+            y += ROW
+    title = f"{' '.join(words['title'])}. {' '.join(described)}"
+    save_svg(path, y, parts, title=title, lang=lang)
 
 
 def draw_legend(words: dict) -> list[Markup]:
     return [
-        draw_dot(28, 55, "other"),
-        text(42, 60, words["without"], "soft"),
-        draw_dot(148, 55, "series-1"),
-        text(162, 60, words["with"], "soft"),
+        draw_dot(MARGIN + 6, 77, "other"),
+        text(MARGIN + 20, 82, words["without"], "soft"),
+        draw_dot(MARGIN + 136, 77, "series-1"),
+        text(MARGIN + 150, 82, words["with"], "soft"),
     ]
 
 
-def draw_gain(left: float, y: float, gain: Gain) -> list[Markup]:
+def draw_gain(y: float, gain: Gain) -> list[Markup]:
     """Draw a line from the score without ELMo to that with ELMo, on an axis from 0 to
-    100 that begins at `left`."""
-    start, end = (left + PANEL * score / 100 for score in gain)
-    axis = f"M{left} {y:g}H{left + PANEL}"
+    100."""
+    start, end = (LEFT + PANEL * score / 100 for score in gain)
+    axis = f"M{LEFT} {y:g}H{LEFT + PANEL}"
     return [
         element("path", d=axis, class_="line", stroke_dasharray="2 4"),
         element(
@@ -106,8 +106,8 @@ def draw_gain(left: float, y: float, gain: Gain) -> list[Markup]:
         ),
         draw_dot(start, y, "other"),
         draw_dot(end, y, "series-1"),
-        text(start - 9, y + 4, f"{gain.without:.1f}", "soft small end"),
-        text(end + 9, y + 4, f"{gain.with_elmo:.1f}", "small strong"),
+        text(start - 9, y + 5, f"{gain.without:.1f}", "soft end"),
+        text(end + 9, y + 5, f"{gain.with_elmo:.1f}", "strong"),
     ]
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from markupsafe import Markup
-from svg import arrow, box, element, save_svg, text
+from svg import arrow, box, element, lines, save_svg, text
 
 SENTENCE = {"en": ["the", "dog", "barks"], "ko": ["개가", "크게", "짖는다"]}
 BLUE, ORANGE, GREEN, PINK, GRAY = (
@@ -17,63 +17,64 @@ BLUE, ORANGE, GREEN, PINK, GRAY = (
 
 def label(x: float, y: float, width: float, words: str, color: str) -> Markup:
     """Draw a box of one line of text. x and y are its upper left corner."""
-    return box(x, y, width, 34, color) + text(x + width / 2, y + 22, words, "middle")
+    return tall_label(x, y, (width, 34), [words], color)
 
 
 def tall_label(
-    x: float, y: float, size: tuple[float, float], words: str, color: str
+    x: float, y: float, size: tuple[float, float], words: list[str], color: str
 ) -> Markup:
-    """Draw a box with text in its middle."""
+    """Draw a box with lines of text in its middle."""
     width, height = size
-    middle = text(x + width / 2, y + height / 2 + 5, words, "middle")
-    return box(x, y, width, height, color) + middle
+    top = y + height / 2 + 5 - 10 * (len(words) - 1)
+    middle = lines(x + width / 2, top, words, "middle")
+    return box(x, y, width, height, color) + Markup("").join(middle)
 
 
 def draw_bilm(path: Path, lang: str) -> None:
     """Draw both directions of the biLM over a sentence."""
     en = lang == "en"
     names = {
-        BLUE: "reads forward, guesses the next word"
+        BLUE: ["reads forward,", "guesses the next word"]
         if en
-        else "앞에서부터 읽으며 다음 단어 예측",
-        ORANGE: "reads backward, guesses the previous word"
+        else ["앞에서부터 읽으며", "다음 단어 예측"],
+        ORANGE: ["reads backward,", "guesses the previous one"]
         if en
-        else "뒤에서부터 읽으며 앞 단어 예측",
+        else ["뒤에서부터 읽으며", "앞 단어 예측"],
     }
     words = SENTENCE[lang]
     targets = {BLUE: [*words[1:], "⟨/S⟩"], ORANGE: ["⟨S⟩", *words[:-1]]}
     parts = []
     for side, color in enumerate((BLUE, ORANGE)):
-        left = 30 + side * 380
-        parts.append(text(left, 36, names[color], "strong"))
+        left = 12 + side * 214
+        parts += lines(left, 30, names[color], "strong")
         for k, word in enumerate(words):
-            x = left + k * 120
-            parts.append(text(x + 50, 74, targets[color][k], "middle strong"))
-            parts.append(arrow((x + 50, 104), (x + 50, 82)))
-            parts.append(label(x, 104, 100, "softmax", GRAY))
+            x, middle = left + k * 71, left + k * 71 + 30
+            parts.append(text(middle, 84, targets[color][k], "middle strong"))
+            parts.append(arrow((middle, 114), (middle, 92)))
+            parts.append(label(x, 114, 60, "softmax", GRAY))
             for row in range(2):
-                y = 172 + row * 68
-                parts.append(arrow((x + 50, y), (x + 50, y - 34)))
-                parts.append(label(x, y, 100, f"LSTM {2 - row}", color))
+                y = 182 + row * 68
+                parts.append(arrow((middle, y), (middle, y - 34)))
+                parts.append(label(x, y, 60, f"LSTM {2 - row}", color))
                 if k < len(words) - 1:
-                    ends = [(x + 100, y + 17), (x + 120, y + 17)]
+                    ends = [(x + 60, y + 17), (x + 71, y + 17)]
                     parts.append(arrow(*(ends if color == BLUE else ends[::-1])))
-            parts.append(arrow((x + 50, 308), (x + 50, 274)))
-            parts.append(label(x, 308, 100, f"x_{k + 1}", GREEN))
-            parts.append(arrow((x + 50, 366), (x + 50, 342)))
-            parts.append(text(x + 50, 384, word, "middle"))
+            parts.append(arrow((middle, 318), (middle, 284)))
+            parts.append(label(x, 318, 60, f"x_{k + 1}", GREEN))
+            parts.append(arrow((middle, 376), (middle, 352)))
+            parts.append(text(middle, 394, word, "middle"))
     note = (
-        "A CNN makes x_k from the bytes of a word; both directions share it."
+        ["A CNN makes x_k from the bytes of a word;", "both directions share it."]
         if en
-        else "x_k는 단어의 바이트에서 CNN으로 만들며, 두 방향이 함께 씁니다."
+        else ["x_k는 단어의 바이트에서 CNN으로 만들며,", "두 방향이 함께 씁니다."]
     )
-    parts.append(text(30, 420, note, "soft"))
+    parts += lines(12, 430, note, "soft")
     title = (
         "The biLM: two LSTM layers in each direction"
         if en
         else "biLM: 방향마다 LSTM 두 층"
     )
-    save_svg(path, (800, 440), parts, title=title, lang=lang)
+    save_svg(path, 466, parts, title=title, lang=lang)
 
 
 def draw_mix(path: Path, lang: str) -> None:
@@ -85,57 +86,56 @@ def draw_mix(path: Path, lang: str) -> None:
         ("h(k,0)", "[x_k ; x_k]", "s_0", GREEN, 0.1),
     ]
     what = ["meaning", "grammar", "spelling"] if en else ["의미", "문법", "철자"]
-    parts = []
+    head = (
+        ["Each task learns the shares s_0 + s_1 + s_2 = 1", "and the scale γ"]
+        if en
+        else ["비율 s_0 + s_1 + s_2 = 1과 배율 γ를", "과제마다 학습합니다"]
+    )
+    parts = lines(16, 30, head, "strong")
     for row, (name, source, share, color, size) in enumerate(rows):
-        y = 60 + row * 64
-        parts.append(tall_label(30, y, (190, 40), f"{name} = {source}", color))
-        parts.append(text(125, y + 55, what[row], "soft small middle"))
-        parts.append(arrow((220, y + 20), (300, y + 20)))
-        parts.append(text(260, y + 13, f"× {share}", "middle strong"))
+        y = 76 + row * 72
+        parts.append(tall_label(16, y, (156, 40), [f"{name} = {source}"], color))
+        parts.append(text(94, y + 58, what[row], "soft middle"))
+        parts.append(arrow((172, y + 20), (232, y + 20)))
+        parts.append(text(202, y + 12, f"× {share}", "middle strong"))
         bar = element(
             "rect",
-            x=306,
+            x=238,
             y=y + 10,
-            width=float(150 * size),
+            width=float(130 * size),
             height=20,
             rx=3,
             fill=f"var(--{color})",
         )
         parts.append(bar)
-        parts.append(arrow((470, y + 20), (550, y + 20)))
-    parts.append(tall_label(550, 60, (60, 168), "+", GRAY))
-    parts.append(arrow((610, 144), (672, 144)))
-    parts.append(text(640, 136, "× γ", "middle strong"))
-    parts.append(tall_label(672, 120, (100, 48), "ELMo_k", ORANGE))
-    head = (
-        "Each task learns the shares s_0 + s_1 + s_2 = 1 and the scale γ"
-        if en
-        else "비율 s_0 + s_1 + s_2 = 1과 배율 γ를 과제마다 학습합니다"
-    )
-    parts.insert(0, text(30, 36, head, "strong"))
+        parts.append(arrow((328, y + 20), (376, y + 20)))
+    parts.append(tall_label(376, 76, (48, 184), ["+"], GRAY))
+    parts.append(arrow((400, 260), (400, 320), (320, 320)))
+    parts.append(text(360, 310, "× γ", "middle strong"))
+    parts.append(tall_label(200, 296, (120, 48), ["ELMo_k"], ORANGE))
     title = "The mix of three layers" if en else "세 층의 믹스"
-    save_svg(path, (800, 268), parts, title=title, lang=lang)
+    save_svg(path, 360, parts, title=title, lang=lang)
 
 
 def draw_joined(path: Path, lang: str) -> None:
     """Draw two vectors one after the other."""
     en = lang == "en"
-    own = "x_k: spaCy’s own, 96 numbers" if en else "x_k: spaCy의 임베딩, 96개"
+    own = ["x_k: spaCy’s own,", "96 numbers"] if en else ["x_k: spaCy 임베딩,", "96개"]
     added = (
-        "ELMo_k: from the whole sentence, 384 numbers"
+        ["ELMo_k: from the whole sentence,", "384 numbers"]
         if en
-        else "ELMo_k: 문장 전체에서 계산, 384개"
+        else ["ELMo_k: 문장 전체에서 계산,", "384개"]
     )
     parts = [
-        text(30, 38, own, "soft"),
-        text(250, 38, added, "soft"),
-        *draw_numbers(30, 8, GREEN),
-        *draw_numbers(250, 24, ORANGE),
-        element("path", d="M30 96v10H770v-10", class_="arrow"),
-        text(400, 132, "[x_k ; ELMo_k]", "title middle"),
+        *lines(16, 30, own, "soft"),
+        *lines(156, 30, added, "soft"),
+        *draw_numbers(16, 8, GREEN),
+        *draw_numbers(156, 24, ORANGE),
+        element("path", d="M16 106v10H424v-10", class_="arrow"),
+        text(220, 142, "[x_k ; ELMo_k]", "title middle"),
     ]
     title = "[x_k ; ELMo_k]"
-    save_svg(path, (800, 152), parts, title=title, lang=lang)
+    save_svg(path, 160, parts, title=title, lang=lang)
 
 
 def draw_numbers(x: float, count: int, color: str) -> list[Markup]:
@@ -143,11 +143,11 @@ def draw_numbers(x: float, count: int, color: str) -> list[Markup]:
     return [
         element(
             "rect",
-            x=float(x + n * 21.75),
-            y=54,
-            width=18,
+            x=float(x + n * 11.25),
+            y=64,
+            width=9,
             height=32,
-            rx=3,
+            rx=2,
             fill=f"var(--{color})",
             fill_opacity=0.25 + 0.15 * (n * 7 % 6),
         )
@@ -163,32 +163,30 @@ def draw_where(path: Path, lang: str) -> None:
         if en
         else ["임베딩", "인코더(CNN)", "태거, 구문 분석기, NER"]
     )
-    vectors = ["x_k", "h_k"]
+    elmo = (
+        ["elmo:", "one frozen", "biLM for all", "components"]
+        if en
+        else ["elmo:", "모든", "컴포넌트가", "함께 쓰는", "고정된 biLM"]
+    )
     parts = []
     for step, name in enumerate(steps):
-        x = 30 + step * 280
-        parts.append(tall_label(x, 60, (180, 46), name, (GREEN, BLUE, GRAY)[step]))
+        y = 16 + step * 136
+        color = (GREEN, BLUE, GRAY)[step]
+        parts.append(tall_label(16, y, (176, 46), [name], color))
         if step < 2:
-            parts.append(arrow((x + 180, 83), (x + 280, 83)))
-            parts.append(text(x + 192, 76, vectors[step], "small"))
-            parts.append(arrow((x + 230, 150), (x + 230, 87)))
-            parts.append(text(x + 238, 128, f"ELMo_k ({step + 1})", "small"))
+            joint = y + 92
+            parts.append(arrow((70, y + 46), (70, y + 136)))
+            parts.append(text(60, joint, ["x_k", "h_k"][step], "end"))
+            parts.append(arrow((236, joint), (74, joint)))
+            parts.append(text(154, joint - 10, f"ELMo_k ({step + 1})", "middle"))
             where = ("where = “input”", "where = “output”")[step]
-            parts.append(text(x + 230, 42, where, "soft middle"))
-            parts.append(
-                label(
-                    x + 165, 150, 130, f"{'mix' if en else '믹스'} {step + 1}", ORANGE
-                )
-            )
-            parts.append(arrow((x + 230, 216), (x + 230, 184)))
-    name = (
-        "elmo: one frozen biLM for all components"
-        if en
-        else "elmo: 모든 컴포넌트가 함께 쓰는 고정된 biLM"
-    )
-    parts.append(tall_label(150, 216, (500, 46), name, PINK))
+            parts.append(text(154, joint + 22, where, "soft middle"))
+            mix = f"{'mix' if en else '믹스'} {step + 1}"
+            parts.append(label(236, joint - 17, 62, mix, ORANGE))
+            parts.append(arrow((328, joint), (298, joint)))
+    parts.append(tall_label(328, 16, (96, 318), elmo, PINK))
     title = "Where ELMo joins a component" if en else "컴포넌트에 ELMo가 붙는 곳"
-    save_svg(path, (800, 284), parts, title=title, lang=lang)
+    save_svg(path, 350, parts, title=title, lang=lang)
 
 
 DRAWINGS = {

@@ -1,7 +1,8 @@
 """Write SVG files that are readable on light and on dark pages.
 
 Each file has a background of its own and the colours of the report, light or dark as
-the reader's system prefers, and needs neither fonts nor scripts from elsewhere.
+the reader's system prefers, and needs neither fonts nor scripts from elsewhere. It is
+narrow, so that its text stays readable on a phone.
 """
 
 import re
@@ -16,16 +17,18 @@ STYLE = """
 text {{ font-family: {font}; font-size: 14px; fill: var(--ink) }}
 .card {{ fill: var(--card); stroke: var(--line) }}
 .title {{ font-size: 16px; font-weight: 600 }}
-.soft {{ fill: var(--soft); font-size: 13px }}
-.small {{ font-size: 12px }}
+.soft {{ fill: var(--soft) }}
 .strong {{ font-weight: 700 }}
 .middle {{ text-anchor: middle }}
 .end {{ text-anchor: end }}
 .line {{ fill: none; stroke: var(--line) }}
 .arrow {{ fill: none; stroke: var(--soft); stroke-width: 1.5 }}
 .head {{ fill: var(--soft) }}
-.number {{ fill: var(--on-series); font-size: 11px; text-anchor: middle }}
+.number {{ fill: var(--on-series); text-anchor: middle }}
 """
+WIDTH = 440
+# On a wide page, the text is as large as that around the picture.
+ENLARGED = 1.2
 # Round, so that the last bits of a computation change no file.
 DIGITS = 1
 
@@ -49,6 +52,11 @@ def element(name: str, content: object = "", **attributes: object) -> Markup:
 def text(x: float, y: float, content: object, classes: str = "") -> Markup:
     attributes = {"class": classes} if classes else {}
     return element("text", content, x=float(x), y=float(y), **attributes)
+
+
+def lines(x: float, y: float, content: list[str], classes: str = "") -> list[Markup]:
+    """Write lines of text below each other."""
+    return [text(x, y + 20 * n, line, classes) for n, line in enumerate(content)]
 
 
 def box(x: float, y: float, width: float, height: float, color: str) -> Markup:
@@ -98,20 +106,18 @@ def read_colors() -> str:
 
 
 def save_svg(
-    path: Path, size: tuple[int, int], parts: list[Markup], *, title: str, lang: str
+    path: Path, height: int, parts: list[Markup], *, title: str, lang: str
 ) -> None:
     """Write a picture to a file.
 
-    size (tuple[int, int]): Width and height.
     title (str): What it shows, for people who cannot see it.
     """
-    width, height = size
     style = read_colors() + STYLE.format(font=FONT)
     card = element(
         "rect",
         x=0.5,
         y=0.5,
-        width=float(width - 1),
+        width=float(WIDTH - 1),
         height=float(height - 1),
         rx=8,
         class_="card",
@@ -125,8 +131,10 @@ def save_svg(
         ]
     )
     svg = Markup(
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0} {1}" width="{0}" '
-        'height="{1}" role="img" lang="{2}">\n{3}\n</svg>\n'
-    ).format(width, height, lang, body)
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {} {}" width="{}" '
+        'height="{}" role="img" lang="{}">\n{}\n</svg>\n'
+    ).format(
+        WIDTH, height, round(WIDTH * ENLARGED), round(height * ENLARGED), lang, body
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(str(svg), "utf-8", newline="\n")

@@ -5,10 +5,21 @@ import re
 import xml.etree.ElementTree as ET
 
 import pytest
-from helpers.pages import DOCS, README, count_numbers, find_korean
+import srsly
+from helpers.browser import open_browser
+from helpers.pages import DOCS, README, ROOT, count_numbers, find_korean
 from helpers.pipelines import run_python
 
 IMAGES = sorted((DOCS / "images").glob("*.svg"))
+KOREAN_SENSES = ROOT / "assets" / "senses" / "ko.jsonl"
+PHONE = 328  # pixels: a screen of 360 without the margins of a page
+# The boxes of all texts of a picture, in its own units.
+TEXT_BOXES = """svg => [...svg.querySelectorAll("text")].map(text => {
+    const box = text.getBBox(), moved = text.getCTM(), fixed = svg.getCTM()
+    const x = box.x + (moved.e - fixed.e) / fixed.a
+    const y = box.y + (moved.f - fixed.f) / fixed.d
+    return [x, y, x + box.width, y + box.height, text.textContent]
+})"""
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
@@ -45,11 +56,46 @@ def test_picture_needs_nothing_else(path):
     )
 
 
+@pytest.mark.parametrize("path", IMAGES, ids=lambda path: path.name)
+def test_text_is_readable_on_a_phone(path):
+    text = path.read_text("utf8")
+    width = float(ET.fromstring(text).get("viewBox").split()[2])
+    sizes = [float(size) for size in re.findall(r"font-size: ([\d.]+)px", text)]
+    assert sizes and min(sizes) * PHONE / width >= 10
+
+
+@pytest.mark.slow
+def test_texts_of_pictures_stay_inside_and_apart():
+    with open_browser() as browser:
+        page = browser.new_page()
+        for path in IMAGES:
+            page.goto(path.as_uri())
+            svg = page.query_selector("svg")
+            _, _, width, height = map(float, svg.get_attribute("viewBox").split())
+            boxes = svg.evaluate(TEXT_BOXES)
+            for n, (left, top, right, bottom, text) in enumerate(boxes):
+                inside = 0 <= left and 0 <= top and right < width and bottom < height
+                assert inside, (path.name, text)
+                for x, y, to_x, to_y, other in boxes[:n]:
+                    # A line of text may reach into the space above the next one.
+                    apart = to_x <= left or right <= x or to_y - 4 <= top
+                    assert apart or bottom - 4 <= y, (path.name, text, other)
+
+
+def test_korean_readme_shows_a_korean_word():
+    title = ET.parse(DOCS / "images" / "senses.ko.svg").getroot()[0].text
+    words = {record["word"] for record in srsly.read_jsonl(KOREAN_SENSES)}
+    word, bilm = re.search("“(.+?)”", title)[1], "ko_elmo_morph_sm"
+    assert word in words and bilm in title
+    described = find_korean(README).read_text("utf8").partition("![")[2]
+    assert re.match(rf"[^\]]*{word}[^\]]*{bilm}", described)
+
+
 @pytest.mark.parametrize("page", [README, find_korean(README)], ids=["en", "ko"])
 def test_readme_says_what_the_pictures_show(page):
     """Check that each number of a description is in the picture."""
     images = re.findall(r"!\[([^\]]+)\]\(\S+/(\w[\w.]+\.svg)\)", page.read_text("utf8"))
-    assert [name.split(".")[0] for _, name in images] == ["senses_stick", "gains"]
+    assert [name.split(".")[0] for _, name in images] == ["senses", "gains"]
     for words, name in images:
         title = ET.parse(DOCS / "images" / name).getroot()[0].text
         numbers = count_numbers(words)
