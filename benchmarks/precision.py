@@ -9,8 +9,8 @@ import spacy
 from spacy.training import Corpus
 
 from spacy_elmo.compare.jobs import evaluate
-from spacy_elmo.compare.summarize import find_metrics
 from spacy_elmo.pipeline.component import Elmo
+from spacy_elmo.results import find_metrics
 
 
 def measure(pipeline: Path, bilm: str, data: Path) -> dict[str, dict[str, float]]:

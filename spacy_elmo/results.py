@@ -10,11 +10,13 @@
 | compare.json | compare | `ComparisonResult` |
 | runs/NAME.json, beside compare.json | compare | `RunResult` |
 | speed.json, beside compare.json | compare | `Speeds` |
+| metrics.json, or any .json | `spacy evaluate` | `PipelineScores` |
 
 This file is long because it has all forms in one place.
 """
 
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -24,7 +26,8 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel, model_validator
 from .files import write_atomically
 
 LOG_NAME = "log.jsonl"
-# The scores that a comparison shows, in this order. The keys are patterns for spaCy's
+METRICS_NAME = "metrics.json"
+# The scores that are shown, in this order. The keys are patterns for spaCy's
 # names of the scores, the values are labels.
 METRICS = {
     r"tag_acc": "Tag accuracy",
@@ -46,6 +49,19 @@ def metric_label(name: str) -> str:
         if match is not None:
             return " ".join([label, *(f"({key})" for key in match.groups())])
     return name
+
+
+def find_metrics(scores: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the names of the scores to show: those in METRICS that every run has.
+
+    scores (Sequence[Mapping[str, Any]]): The scores of each run.
+    """
+    return [
+        name
+        for pattern in METRICS
+        for name in sorted(scores[0])
+        if re.fullmatch(pattern, name) and all(name in other for other in scores)
+    ]
 
 
 class Form(BaseModel):
@@ -436,10 +452,35 @@ class ComparisonResult(Form):
         return [variant for variant in self.variants if variant.share == largest]
 
 
+# Trained pipelines
+
+
+class PipelineScores(Form):
+    """The scores of a trained pipeline, as `spacy evaluate` writes them: from 0 to 1 or
+    None, as a whole and for each label.
+
+    speed (float): Words per second.
+    """
+
+    speed: float
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """Return the scores to show, by spaCy's names."""
+        extra = self.model_extra or {}
+        known = {key: value for key, value in extra.items() if _is_number(value)}
+        return {name: known[name] for name in find_metrics([known])}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 KINDS: dict[str, type[Form]] = {
     "perplexity": Perplexity,
     "probe": Probe,
     "compare": ComparisonResult,
     "senses": Senses,
     "neighbors": Neighbors,
+    "scores": PipelineScores,
 }

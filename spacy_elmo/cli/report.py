@@ -23,7 +23,8 @@ def report_cli(
     """Make one HTML page of all results in a folder and its subfolders.
 
     It shows whatever the other commands have written there: logs of pretraining,
-    perplexities, probes, comparisons, senses and neighbours. The page is a single file
+    perplexities, probes, comparisons, senses and neighbours, and the scores that
+    `spacy evaluate` has written. The page is a single file
     and needs no network connection. Files that cannot be shown are named.
     """
     from ..report import write_report

@@ -9,13 +9,13 @@ from typing import Any
 
 from thinc.api import Config
 
-from ..results import ComparisonResult, DataSize, RunResult, Speed
+from ..results import ComparisonResult, DataSize, RunResult, Speed, find_metrics
 from .config_pair import ConfigPair
 from .markdown import format_markdown
 from .options import Options
 from .output_folder import OutputFolder
 from .shares import load_training_docs, write_share
-from .summarize import find_metrics, summarize_runs
+from .summarize import summarize_runs
 from .training_run import TrainingRun, plan_runs
 from .variants import (
     VARIANTS,

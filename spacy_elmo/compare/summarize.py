@@ -1,25 +1,11 @@
 """Summarize the results of all runs as the rows of a table."""
 
-import re
 import statistics
 from collections.abc import Mapping, Sequence
 
-from ..results import METRICS, LayerMix, RunResult, Score, VariantResult
+from ..results import LayerMix, RunResult, Score, VariantResult, find_metrics
 from .training_run import TrainingRun
 from .variants import BASELINE
-
-
-def find_metrics(scores: Sequence[Mapping[str, float]]) -> list[str]:
-    """Return the names of the scores to show: those in METRICS that every run has.
-
-    scores (Sequence[Mapping[str, float]]): The scores of each run.
-    """
-    return [
-        name
-        for pattern in METRICS
-        for name in sorted(scores[0])
-        if re.fullmatch(pattern, name) and all(name in other for other in scores)
-    ]
 
 
 def summarize_runs(

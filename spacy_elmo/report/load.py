@@ -17,15 +17,18 @@ from ..regular_files import open_regular, read_regular
 from ..results import (
     KINDS,
     LOG_NAME,
+    METRICS_NAME,
     ComparisonResult,
     EvaluationRow,
     Neighbors,
     Perplexity,
+    PipelineScores,
     Probe,
     RunResult,
     Senses,
     Speeds,
     StepRow,
+    find_metrics,
 )
 
 # If a folder has one of these files, it does not contain results, but something else.
@@ -85,6 +88,7 @@ class Results:
     compare: list[ResultFile[ComparisonResult]] = field(default_factory=list)
     senses: list[ResultFile[Senses]] = field(default_factory=list)
     neighbors: list[ResultFile[Neighbors]] = field(default_factory=list)
+    scores: list[ResultFile[PipelineScores]] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     passed_over: list[str] = field(default_factory=list)
 
@@ -157,16 +161,14 @@ class _Loader:
         file = self._place(path)
         try:
             if path.name == LOG_NAME:
-                name = self._place(path.parent)
-                name = self.root.resolve().name if name == "." else name
                 log = _load_log(path)
-                self.results.logs.append(ResultFile(file, name, log))
+                self.results.logs.append(ResultFile(file, self._name(path), log))
             elif path.suffix == ".json":
                 data = _parse(read_regular(path))
                 if not _belongs_to_comparison(path, data):
                     kind = _find_kind(data)
                     _check_numbers(data)
-                    name = str(data.get("title") or file.removesuffix(path.suffix))
+                    name = str(data.get("title") or self._name(path))
                     result = KINDS[kind](**data)
                     found = getattr(self.results, kind)
                     found.append(ResultFile(file, name, result))
@@ -179,6 +181,14 @@ class _Loader:
             self.results.skipped.append(f"{file}: {_first_problem(error)}")
         except (ValueError, OSError, RecursionError) as error:
             self.results.skipped.append(f"{file}: {error}")
+
+    def _name(self, path: Path) -> str:
+        """Return the name of a file in headings: its path or, if each folder has a file
+        of that name, that of its folder."""
+        if path.name not in (LOG_NAME, METRICS_NAME):
+            return self._place(path).removesuffix(path.suffix)
+        folder = self._place(path.parent)
+        return self.root.resolve().name if folder == "." else folder
 
     def _place(self, path: Path) -> str:
         return path.relative_to(self.root).as_posix()
@@ -231,6 +241,8 @@ def _find_kind(data: Any) -> str:
     if isinstance(data, dict):
         if "kind" not in data and {"forward", "backward", "mean"} <= set(data):
             return "perplexity"
+        if "kind" not in data and "speed" in data and find_metrics([data]):
+            return "scores"
         kind = data.get("kind")
         if isinstance(kind, str) and kind in KINDS:
             return kind

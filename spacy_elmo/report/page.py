@@ -18,6 +18,7 @@ from .sections.neighbors_section import make_neighbors_group
 from .sections.perplexity_section import make_perplexity_table
 from .sections.pretraining_section import make_pretraining_group
 from .sections.probe_section import make_probe_group
+from .sections.scores_section import make_scores_table
 from .sections.senses_section import make_senses_group
 from .sections.summary_section import make_summary
 
@@ -47,6 +48,7 @@ COMMANDS = {
     "perplexity": "elmo evaluate BILM TEXT --output DIR/perplexity.json",
     "probe": "elmo probe BILM TRAIN DEV --output DIR/probe.json",
     "compare": "elmo compare BASELINE ELMO --output DIR/compare",
+    "scores": "evaluate PIPELINE TEST --output DIR/NAME/metrics.json",
     "senses": "elmo senses BILM FILE --output DIR/senses.json",
     "neighbors": "elmo neighbors BILM TEXT --query SENTENCE --word WORD "
     "--output DIR/neighbors.json",
@@ -55,6 +57,10 @@ COMMANDS = {
 
 def make_sections(results: Results) -> list[Section]:
     """Make all sections, including those without results."""
+    return [*_pipeline_sections(results), *_bilm_sections(results)]
+
+
+def _pipeline_sections(results: Results) -> list[Section]:
     return [
         Section(
             "compare",
@@ -71,6 +77,20 @@ def make_sections(results: Results) -> list[Section]:
                 for n, found in enumerate(results.compare)
             ],
         ),
+        Section(
+            "scores",
+            "Pipelines",
+            "Scores of trained pipelines",
+            "Measured by spaCy's own command, evaluate. The project measures on a "
+            "test part: sentences that were not used to train or to choose a pipeline.",
+            [],
+            make_scores_table(results),
+        ),
+    ]
+
+
+def _bilm_sections(results: Results) -> list[Section]:
+    return [
         Section(
             "senses",
             "Senses",
@@ -141,6 +161,8 @@ def make_title(results: Results, name: str) -> str:
         return f"spaCy with and without ELMo: {name}"
     if results.logs or results.perplexity:
         return f"A language model for ELMo: {name}"
+    if results.scores:
+        return f"spaCy with ELMo: {name}"
     return f"What ELMo knows about words: {name}"
 
 

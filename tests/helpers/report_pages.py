@@ -17,6 +17,7 @@ WRITERS = {
     ),
     "probe": lambda folder: samples.write(folder / "p.json", samples.probe()),
     "compare": lambda folder: samples.write(folder / "c.json", samples.compare()),
+    "scores": lambda folder: samples.write(folder / "metrics.json", samples.scores()),
     "senses": lambda folder: samples.write(folder / "s.json", samples.senses("ko")),
     "neighbors": lambda folder: samples.write(folder / "n.json", samples.neighbors()),
 }

@@ -235,17 +235,20 @@ def test_a_fresh_clone_trains_evaluates_and_packages(project):
         ("parser", "treebank", "dep_las"),
         ("recogniser", "ner", "ents_f"),
     ):
-        scores = srsly.read_json(project / "metrics" / f"en_{name}.json")
-        nlp = load(project / "training" / "en" / name / "model-best")
+        output = project / "training" / "en" / name
+        scores = srsly.read_json(output / "metrics.json")
+        nlp = load(output / "model-best")
         gold = load_docs(tested / folder / "test.spacy", nlp.vocab)
         again = nlp.evaluate([Example(nlp.make_doc(doc.text), doc) for doc in gold])
         assert scores[metric] == pytest.approx(again[metric])
         assert scores["speed"] > 0
         assert repr(nlp("Hello")._.elmo).endswith("biLM en_elmo_sm>")
+    report = (project / "training" / "en" / "report.html").read_text("utf8")
+    assert f"{100 * scores['ents_f']:.1f}\N{NO-BREAK SPACE}%" in report
     assert run(project, "package")[-1:] == ["package-parsing"]
     assert run(project, "train") == ["list-sources"]  # the rest is done
     run(project, "clean")
-    assert not list((project / "metrics").iterdir())
+    assert not (project / "training" / "en").exists()
 
 
 @pytest.mark.slow

@@ -26,6 +26,8 @@ BROKEN = {
     "foreign.json": '{"scores": {"tag_acc": 0.5}}',
     "wrong.json": '{"kind": "probe", "tasks": [{"task": "pos", "rows": 3}]}',
     "empty.json": '{"kind": "neighbors", "queries": []}',
+    "nothing.json": '{"tag_acc": 0.5}',
+    "slow.json": '{"tag_acc": 0.5, "speed": "slow"}',
     "binary.json": "\x00\x01",
     "place.json": '{"kind": "neighbors", "queries": [{"word": "a", "sentence": "a",'
     ' "position": 1, "layers": []}]}',

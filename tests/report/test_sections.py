@@ -15,7 +15,9 @@ from helpers.report_pages import (
 )
 
 from spacy_elmo.report.sections.pretraining_section import MAX_POINTS, split_evenly
+from spacy_elmo.report.sections.scores_section import explain_metric
 from spacy_elmo.report.sections.senses_section import scale_points
+from spacy_elmo.results import METRICS
 
 pytestmark = pytest.mark.usefixtures("no_vega")
 NINE = samples.perplexity(9)
@@ -96,6 +98,34 @@ def test_learned_shares_fill_each_bar(tmp_path):
             assert following["start"] == row["end"]
         else:
             assert row["end"] == pytest.approx(1.0)
+
+
+def test_scores_of_trained_pipelines_are_explained(tmp_path):
+    samples.write(tmp_path / "parser" / "metrics.json", samples.scores())
+    cats = {"cats_macro_f": 0.5, "spans_my_key_f": 1.0, "speed": 7500.0}
+    samples.write(tmp_path / "z" / "test.json", {**cats, "cats_score_desc": "macro F"})
+    root = make_report(tmp_path)
+    head, *rows = read_cells(find_section(root, "scores").find("table")[0])
+    assert head == ["pipeline", "score", "what it counts", "result"]
+    assert [(row[0], row[1], row[3]) for row in rows] == [
+        ("parser", "Tag accuracy", "93.7 %"),
+        ("parser", "Labelled dependencies (LAS)", "78.5 %"),
+        ("parser", "Speed", "9,120"),
+        ("z/test", "Category F-score", "50.0 %"),
+        ("z/test", "Span F-score (my_key)", "100.0 %"),
+        ("z/test", "Speed", "7,500"),
+    ]
+    assert rows[0][2] == "words with the right tag"
+    assert len({row[2] for row in rows}) == len(rows) - 1
+    (title,) = root.find("h1")
+    assert title.text.startswith("spaCy with ELMo: ")
+    (keys,) = root.find("dl", **{"class": "keys"})
+    assert "93.7 % Tag accuracy 78.5 % Labelled dependencies (LAS) parser" in keys.text
+
+
+def test_every_score_that_is_shown_is_explained():
+    for pattern in METRICS:
+        assert explain_metric(pattern.replace("(.+)", "sc")), pattern
 
 
 def test_perplexities_are_those_of_the_text_and_of_the_best_evaluation(tmp_path):

@@ -7,11 +7,12 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+from email import message_from_bytes
 from pathlib import Path
 
 import pytest
 from helpers.environments import install_wheel, make_environment
-from helpers.pages import ROOT
+from helpers.pages import README, ROOT
 
 pytestmark = pytest.mark.slow
 
@@ -26,7 +27,7 @@ MADE = [
     "build",
     "dist",
 ]
-MADE += ["corpus", "training", "metrics", "packages"]
+MADE += ["corpus", "training", "packages"]
 BUILD = """
 import sys
 from setuptools import build_meta
@@ -100,6 +101,16 @@ def test_wheel_has_all_files_of_the_package_and_nothing_else(built):
     package = list_files(built / "sdist" / "spacy_elmo")
     package = {name for name in package if "__pycache__" not in name}
     assert ours == {f"spacy_elmo/{name}" for name in package}
+
+
+def test_wheel_has_the_readme_as_markdown_for_pypi(built):
+    (wheel,) = built.glob("*.whl")
+    with zipfile.ZipFile(wheel) as file:
+        (name,) = [x for x in file.namelist() if x.endswith(".dist-info/METADATA")]
+        metadata = message_from_bytes(file.read(name))
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    text = metadata.get_payload(decode=True).decode("utf8")
+    assert text.strip() == README.read_text("utf8").strip()
 
 
 def test_wheel_works_in_an_empty_environment_without_the_source(built, tmp_path):

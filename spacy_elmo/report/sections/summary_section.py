@@ -32,6 +32,7 @@ def make_summary(results: Results) -> dict[str, list[KeyFigure]]:
     out."""
     figures = {
         "Fewer errors than without ELMo": _summarize_comparisons(results),
+        "Scores of trained pipelines": _summarize_scores(results),
         "Senses of words told apart": _summarize_senses(results),
         "Layer that predicts tags best": _summarize_probes(results),
         "Perplexity, lower is better": _summarize_perplexity(results),
@@ -105,6 +106,20 @@ def _summarize_comparisons(results: Results) -> Files:
 def _mean_reduction(variant: VariantResult) -> float:
     known = [value for value in variant.error_reduction.values() if value is not None]
     return fmean(known) if known else -math.inf
+
+
+def _summarize_scores(results: Results) -> Files:
+    """Return the first and the last score of each pipeline."""
+    files = []
+    for found in results.scores:
+        figures = [
+            KeyFigure(format_percent(value), metric_label(metric))
+            for metric, value in found.data.scores.items()
+        ]
+        if figures:
+            shown = [figures[0], *figures[1:][-1:]]
+            files.append([*shown, KeyFigure("", found.name)])
+    return files
 
 
 def _summarize_senses(results: Results) -> Files:
