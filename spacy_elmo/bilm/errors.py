@@ -3,7 +3,15 @@
 
 class SourceError(ValueError):
     """Raised for a biLM source that cannot be used. The message is one sentence that
-    names the file, what was found and what was expected."""
+    names the file, what was found and what was expected. Characters that would break
+    the line or change the terminal are escaped, because names in files may have any."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("".join(map(_escape, message)))
+
+
+def _escape(character: str) -> str:
+    return character if character.isprintable() else repr(character)[1:-1]
 
 
 class LexiconError(ValueError):

@@ -108,6 +108,14 @@ def test_wrong_value_in_config_is_named(where, value, folder):
     assert where.split(".")[-1].replace("_", " ") in sentence.replace("_", " ")
 
 
+@pytest.mark.parametrize("where", ["s\nftmax", "lstm.d\rim", "lstm.\x1b[2Jdim"])
+def test_names_in_a_config_do_not_break_the_sentence(folder, where):
+    change_json(folder / "config.json", where, 3)
+    message = refusal(folder)
+    assert message.isprintable()
+    assert repr(where.split(".")[-1])[1:-1] in message
+
+
 @pytest.mark.parametrize("where", ["format", "format_version", "encoder", "lstm"])
 def test_missing_part_of_config_is_named(where, folder):
     config = load_json(folder / "config.json")
