@@ -18,13 +18,15 @@ This file is long because it has all forms in one place.
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import srsly
 from pydantic import BaseModel, ConfigDict, Field, RootModel, model_validator
 
 from .files import write_atomically
+from .fingerprints import fingerprint_data
 
+CheckedT = TypeVar("CheckedT", bound="CheckedResult")
 LOG_NAME = "log.jsonl"
 METRICS_NAME = "metrics.json"
 # The scores that are shown, in this order. The keys are patterns for spaCy's
@@ -349,7 +351,31 @@ class LayerMix(Form):
     gamma: float
 
 
-class RunResult(Form):
+class CheckedResult(Form):
+    """A result that a later call uses again, if it is as it was written.
+
+    checksum (str): Identifies all other values.
+    """
+
+    checksum: str = ""
+
+    def add_checksum(self: CheckedT) -> CheckedT:
+        """Return a copy with a checksum, and with numbers as they are rounded in
+        files."""
+        rounded = self.model_validate(srsly.json_loads(srsly.json_dumps(as_json(self))))
+        return rounded.model_copy(update={"checksum": rounded._compute_checksum()})
+
+    def is_whole(self) -> bool:
+        """Tell whether no value has changed since the checksum was added."""
+        return self.checksum == self._compute_checksum()
+
+    def _compute_checksum(self) -> str:
+        data = as_json(self)
+        data.pop("checksum", None)
+        return fingerprint_data(data)
+
+
+class RunResult(CheckedResult):
     """The result of one training of a comparison.
 
     fingerprint (str): Identifies the config, the data and the versions.
@@ -369,7 +395,7 @@ class RunResult(Form):
     seconds: float
 
 
-class Speed(Form):
+class Speed(CheckedResult):
     """How fast a trained pipeline predicts.
 
     fingerprint (str): The fingerprint of the run that trained the pipeline.

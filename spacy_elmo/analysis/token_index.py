@@ -119,10 +119,12 @@ def open_index(
     say (Callable[[str], None]): Called with a sentence if it is damaged.
     """
     meta = _read_meta(folder)
-    if meta is None or meta.get("key") != key:
+    if meta is None:
         return None
     try:
-        return _open_checked(folder, meta)
+        if "checksum" in meta:  # older releases wrote none
+            _check_meta(meta)  # first, because the key may be what is damaged
+        return _open_checked(folder, meta) if meta.get("key") == key else None
     except Exception as error:  # numpy raises many kinds of errors
         reason = " ".join(str(error).split()) or type(error).__name__
         say(f"The index in {folder} is damaged and is built again ({reason})")
@@ -156,9 +158,8 @@ def open_index_of(folder: Path, bilms: Sequence[BiLMBase]) -> tuple[int, TokenIn
 
 def _open_checked(folder: Path, meta: dict[str, Any]) -> TokenIndex:
     """Open an index, or raise an error of any kind if it is damaged."""
+    _check_meta(meta)
     checksums = dict(meta["checksums"])
-    if meta["checksum"] != _checksum_meta(meta):
-        raise ValueError(f"{META} has changed")
     expected = {WORDS, TOKENS, STARTS}
     expected |= {layer_path(folder, name).name for name in meta["layers"]}
     if set(checksums) != expected:
@@ -172,6 +173,13 @@ def _open_checked(folder: Path, meta: dict[str, Any]) -> TokenIndex:
         if layer_path(folder, name).stat().st_size != size:
             raise ValueError(f"layer {name} has another size")
     return index
+
+
+def _check_meta(meta: dict[str, Any]) -> None:
+    """Raise ValueError if the contents of META have changed since they were
+    written."""
+    if meta.get("checksum") != _checksum_meta(meta):
+        raise ValueError(f"{META} has changed")
 
 
 def _checksum_meta(meta: dict[str, Any]) -> str:

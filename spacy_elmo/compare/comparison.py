@@ -46,7 +46,7 @@ class Comparison:
     ) -> None:
         self.pair = pair
         self.options = options
-        self.folder = OutputFolder(output)
+        self.folder = OutputFolder(output, say)
         self.say = say
         names = options.variants
         if names is None:

@@ -1,7 +1,7 @@
 """The output folder of a comparison, and the paths of the files in it."""
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
@@ -28,10 +28,12 @@ class OutputFolder:
     work/, layers/: Temporary files, removed when all runs are finished.
 
     path (Path): The folder.
+    say (Callable[[str], None]): Prints a line.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, say: Callable[[str], None]) -> None:
         self.path = path
+        self.say = say
         self.logs = path / "logs"
         self.layers = path / "layers"
 
@@ -65,7 +67,12 @@ class OutputFolder:
 
         RETURNS (RunResult | None): None if the file is missing or damaged.
         """
-        return _load(self._result_path(run), RunResult)
+        path = self._result_path(run)
+        result = self._load(path, RunResult)
+        if result is not None and not result.is_whole():
+            self.say(f"{path}: the checksum does not match; training this run again")
+            return None
+        return result
 
     def write_result(self, run: TrainingRun, result: RunResult) -> RunResult:
         """Write the result of a run.
@@ -73,16 +80,24 @@ class OutputFolder:
         RETURNS (RunResult): The result as `load_result` returns it. Numbers are rounded
             in the file, and the table must be the same for new and loaded results.
         """
+        result = result.add_checksum()
         write_result(self._result_path(run), result)
-        return RunResult.model_validate_json(self._result_path(run).read_bytes())
+        return result
 
     def load_speeds(self) -> dict[str, Speed]:
         """Load the known speeds, by the name of the run."""
-        speeds = _load(self.path / "speed.json", Speeds)
-        return {} if speeds is None else speeds.root
+        path = self.path / "speed.json"
+        speeds = self._load(path, Speeds)
+        if speeds is None:
+            return {}
+        if not all(speed.is_whole() for speed in speeds.root.values()):
+            self.say(f"{path}: a checksum does not match; measuring again")
+            return {}
+        return speeds.root
 
     def write_speeds(self, speeds: dict[str, Speed]) -> None:
-        write_result(self.path / "speed.json", Speeds(speeds))
+        checked = {name: speed.add_checksum() for name, speed in speeds.items()}
+        write_result(self.path / "speed.json", Speeds(checked))
 
     def write_table(self, table: ComparisonResult, markdown: str) -> None:
         write_result(self.path / "compare.json", table)
@@ -115,9 +130,11 @@ class OutputFolder:
     def _result_path(self, run: TrainingRun) -> Path:
         return self.path / "runs" / f"{run.name}.json"
 
-
-def _load(path: Path, form: type[ModelT]) -> ModelT | None:
-    try:
-        return form.model_validate_json(read_regular(path))
-    except (OSError, ValueError):  # pydantic's errors are ValueErrors
-        return None
+    def _load(self, path: Path, form: type[ModelT]) -> ModelT | None:
+        try:
+            return form.model_validate_json(read_regular(path))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError):  # pydantic's errors are ValueErrors
+            self.say(f"{path}: found no result that can be read; computing it again")
+            return None

@@ -15,6 +15,7 @@ from .layer_source import LayerSource
 from .listened import Listened
 
 MODEL = "model"  # the file of the weights, and their key in bytes
+CFG = "cfg"  # what spaCy saves of every component; there is nothing of ours in it
 AGAIN = "the pipeline is not complete, so save, copy or install it again"
 
 
@@ -35,7 +36,7 @@ class SavedPipe(Listened, TrainablePipe):
         self, bytes_data: bytes, *, exclude: Iterable[str] = ()
     ) -> "SavedPipe":
         def load() -> None:
-            super(SavedPipe, self).from_bytes(bytes_data, exclude=exclude)
+            super(SavedPipe, self).from_bytes(bytes_data, exclude=[*exclude, CFG])
 
         self._load(load, f"the bytes of '{self.name}'", MODEL not in exclude)
         return self
@@ -44,7 +45,7 @@ class SavedPipe(Listened, TrainablePipe):
         self, path: str | Path, *, exclude: Iterable[str] = ()
     ) -> "SavedPipe":
         def load() -> None:
-            super(SavedPipe, self).from_disk(path, exclude=exclude)
+            super(SavedPipe, self).from_disk(path, exclude=[*exclude, CFG])
 
         self._load(load, str(Path(path) / MODEL), MODEL not in exclude)
         self._forget_saved_folder(Path(path).parent / "config.cfg")

@@ -91,6 +91,19 @@ def test_damaged_index_is_not_used(bilm, tmp_path, name, damage):
     assert str(tmp_path / "index") in sentence and "built again" in sentence
 
 
+def test_a_damaged_key_of_an_index_is_said(bilm, tmp_path):
+    make_index(bilm, tmp_path, random_sentences(5))
+    key = index_key(bilm, str(tmp_path / "text.txt"), TOKENIZED)
+    path = tmp_path / "index" / "index.json"
+    said = []
+    other = index_key(bilm, str(tmp_path / "text.txt"), Tokenization("de"))
+    assert open_index(tmp_path / "index", other, said.append) is None
+    assert not said  # nothing is damaged
+    path.write_text(path.read_text().replace(key["text"], key["text"][::-1]))
+    assert open_index(tmp_path / "index", key, said.append) is None
+    assert len(said) == 1 and "index.json has changed" in said[0]
+
+
 WRONG = {
     "tokens.npy": [
         np.zeros(0, np.int32),

@@ -6,6 +6,7 @@ import signal
 import time
 
 import pytest
+import srsly
 from helpers.comparing import compare, load_runs
 from helpers.forks import fork, wait
 from helpers.pipelines import make_docs, save_bilm
@@ -13,7 +14,9 @@ from spacy.tokens import DocBin
 from thinc.api import Config
 
 from spacy_elmo.compare import training_run
+from spacy_elmo.compare.output_folder import OutputFolder
 from spacy_elmo.compare.source_fingerprints import fingerprint_sources
+from spacy_elmo.results import Speed
 
 
 @pytest.mark.slow
@@ -43,6 +46,40 @@ def test_damaged_results_are_trained_again(data, fake_training, tmp_path):
         (tmp_path / "runs" / f"{name}.json").write_text(text)
     assert compare(data, tmp_path) == table
     assert sorted(fake_training.take_trained()) == sorted(names)
+
+
+def test_a_changed_number_in_a_result_is_noticed(data, fake_training, tmp_path):
+    wanted = {"variants": ["baseline"], "seeds": [3], "shares": [1]}
+    table = compare(data, tmp_path, wanted)
+    fake_training.take_trained()
+    path = tmp_path / "runs" / "baseline-1-3.json"
+    whole = srsly.read_json(path)
+    name = next(iter(whole["scores"]))
+    changed = {**whole["scores"], name: whole["scores"][name] / 2}
+    for wrong in (
+        {**whole, "scores": changed},
+        {**whole, "seconds": 10**6},
+        {k: v for k, v in whole.items() if k != "checksum"},
+    ):
+        srsly.write_json(path, wrong)
+        lines = []
+        assert compare(data, tmp_path, wanted, lines=lines) == table
+        assert fake_training.take_trained() == ["baseline-1-3"]
+        (line,) = [line for line in lines if "checksum" in line]
+        assert line.startswith(f"{path}: ")
+
+
+def test_a_changed_speed_is_not_used(tmp_path):
+    lines = []
+    folder = OutputFolder(tmp_path, lines.append)
+    speeds = {"a": Speed(fingerprint="x", words_per_second=1234.5)}
+    folder.write_speeds(speeds)
+    assert folder.load_speeds()["a"].words_per_second == 1234.5
+    assert not lines
+    path = tmp_path / "speed.json"
+    path.write_text(path.read_text().replace("1234.5", "9234.5"))
+    assert folder.load_speeds() == {}
+    assert len(lines) == 1 and lines[0].startswith(f"{path}: ")
 
 
 def test_only_new_seeds_and_variants_are_trained(data, fake_training, tmp_path):

@@ -275,6 +275,14 @@ def test_a_flipped_bit_of_a_weight_is_found(bilm, tmp_path):
     assert "checksum" in str(caught.value)
 
 
+def test_a_damaged_file_without_our_data_does_not_matter(bilm, tmp_path):
+    nlp = make_elmo(bilm)
+    expected = nlp(TEXT).tensor
+    nlp.to_disk(tmp_path / "saved")
+    (tmp_path / "saved" / "elmo" / "cfg").write_bytes(b"\0\0")
+    assert_close(spacy.load(tmp_path / "saved")(TEXT).tensor, expected, 0)
+
+
 @pytest.mark.slow
 def test_pipelines_of_the_first_release_can_be_loaded(bilm):
     nlp = make_elmo(bilm)
