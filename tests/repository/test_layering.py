@@ -17,7 +17,7 @@ ALLOWED = {
     "regular_files": set(),
     "config_templates": {"bilm", "text"},
     "text": {"regular_files"},
-    "results": {"files"},
+    "results": {"files", "fingerprints"},
     "bilm": {"files", "fingerprints", "hdf5_files", "regular_files"},
     "layers": {"bilm", "fingerprints", "text"},
     "pipeline": {"bilm", "files", "fingerprints", "layers", "text"},
