@@ -52,11 +52,13 @@ def _check_place(folder: Path) -> None:
         if os.path.lexists(place):
             if not place.is_dir():
                 raise ValueError(
-                    f"{folder}: cannot be written because {place} is not a folder"
+                    f"{folder}: cannot be written because {place} is not a folder; "
+                    "expected another name, or remove that file"
                 )
             if not os.access(place, os.W_OK | os.X_OK):
                 raise ValueError(
                     f"{folder}: cannot be written because of the permissions of {place}"
+                    "; expected a folder of yours"
                 )
             return
 

@@ -57,7 +57,10 @@ def test_output_folder_of_a_pretraining(tmp_path, bilm):
 
 
 def test_pipeline_as_bilm(tmp_path, saved):
-    assert "its component 'elmo' has one: use" in refusal(load_bilm, saved)
+    for folder in (saved, saved / "elmo"):
+        found = refusal(load_bilm, folder)
+        assert f"{saved}: found a spaCy pipeline" in found
+        assert "its component 'elmo' has one: use" in found
     spacy.blank("en").to_disk(tmp_path / "blank")
     found = refusal(load_bilm, tmp_path / "blank")
     assert "without 'elmo'; expected a biLM, such as en_elmo_sm" in found
@@ -156,7 +159,7 @@ def test_config_of_spacy_for_pretrain(tmp_path):
 def test_config_is_written_to_a_file_only(tmp_path):
     (tmp_path / "taken").write_text("a file")
     found = refused("init-config", "tagging", tmp_path / "taken" / "a.cfg")
-    assert "taken is not a folder" in found
+    assert "taken is not a folder; expected another name" in found
     found = refused("init-config", "tagging", tmp_path, "--force")
     assert "found a folder; expected a file" in found
 

@@ -150,6 +150,8 @@ def _load(path: Path) -> BiLMData:
     found = "a file of another kind"
     if (path / "meta.json").exists() and (path / "config.cfg").exists():
         raise SourceError(_describe_pipeline(path))
+    if (path / "model").exists() and (path.parent / "config.cfg").exists():
+        raise SourceError(_describe_pipeline(path.parent))  # one of its components
     if path.is_dir():
         if is_native(path / LAST) or any((path / name).exists() for name in RUN_FILES):
             raise SourceError(_describe_run(path))
