@@ -15,12 +15,12 @@
 This file is long because it has all forms in one place.
 """
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-import srsly
 from pydantic import BaseModel, ConfigDict, Field, RootModel, model_validator
 
 from .files import write_atomically
@@ -81,7 +81,9 @@ def as_json(result: BaseModel) -> dict[str, Any]:
 def write_result(path: Path, result: BaseModel) -> None:
     """Write a result file. The folder is created if it does not exist."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, lambda part: srsly.write_json(part, as_json(result)))
+    # srsly rounds numbers, and a checksum must match the numbers that are read again.
+    text = json.dumps(as_json(result), indent=2, ensure_ascii=False)
+    write_atomically(path, lambda part: part.write_text(text + "\n", encoding="utf8"))
 
 
 # The number of a layer, or a name such as "mix".
@@ -360,10 +362,8 @@ class CheckedResult(Form):
     checksum: str = ""
 
     def add_checksum(self: CheckedT) -> CheckedT:
-        """Return a copy with a checksum, and with numbers as they are rounded in
-        files."""
-        rounded = self.model_validate(srsly.json_loads(srsly.json_dumps(as_json(self))))
-        return rounded.model_copy(update={"checksum": rounded._compute_checksum()})
+        """Return a copy with a checksum."""
+        return self.model_copy(update={"checksum": self._compute_checksum()})
 
     def is_whole(self) -> bool:
         """Tell whether no value has changed since the checksum was added."""

@@ -77,8 +77,7 @@ class OutputFolder:
     def write_result(self, run: TrainingRun, result: RunResult) -> RunResult:
         """Write the result of a run.
 
-        RETURNS (RunResult): The result as `load_result` returns it. Numbers are rounded
-            in the file, and the table must be the same for new and loaded results.
+        RETURNS (RunResult): The result as `load_result` returns it.
         """
         result = result.add_checksum()
         write_result(self._result_path(run), result)
