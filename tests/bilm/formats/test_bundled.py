@@ -228,5 +228,7 @@ def test_senses_come_apart(name):
 @pytest.mark.parametrize("engine, name", [("torch", "BiLM"), ("numpy", "NumpyBiLM")])
 def test_repr_has_source_and_sizes(engine, name):
     bilm = load_bilm("en_elmo_sm", engine=engine)
-    shown = f"<{name} from en_elmo_sm: 2 + 1 layers, width 384, softmax of 30,000 words>"
+    shown = (
+        f"<{name} from en_elmo_sm: 2 + 1 layers, width 384, softmax of 30,000 words>"
+    )
     assert repr(bilm) == shown
