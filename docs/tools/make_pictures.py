@@ -15,7 +15,7 @@ from map_of_senses import draw_senses
 DOCS = Path(__file__).parents[1]
 LANGUAGES = ("en", "ko")
 # For each language of the pages, a word and a biLM that separates its senses.
-SENSE_MAPS = {"en": ("stick", "en_elmo_sm"), "ko": ("시장", "ko_elmo_morph_sm")}
+SENSE_MAPS = {"en": ("stick", "en_elmo_sm"), "ko": ("인사", "ko_elmo_morph_sm")}
 
 
 def main() -> None:

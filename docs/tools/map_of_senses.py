@@ -40,14 +40,14 @@ WORDS = {
             "점 하나는 문장 하나에 쓰인 “{word}”의 벡터이고, 선은",
             "가장 가까운 벡터를 가리킵니다. {n}개 중 {right}개가 뜻이",
             "같은 벡터와 가장 가깝습니다. 단어 {words}개의 평균은",
-            "{mean:.0f} %입니다({bilm}, 맨 위 층).",
+            "{mean:.0f}%입니다({bilm}, 맨 위 층).",
         ],
     },
 }
 # The names of senses in Korean pictures, if they differ from those in assets/senses.
 KOREAN_NAMES = {
-    "market": "市場, 물건을 사고파는 곳",
-    "mayor": "市長, 시를 대표하는 사람",
+    "greeting": "만나거나 헤어질 때 하는 인사",
+    "personnel": "회사의 인사(人事)",
     "eye": "보는 눈",
     "snow": "내리는 눈",
 }
