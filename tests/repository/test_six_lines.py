@@ -1,4 +1,5 @@
-"""Add the lines of docs/downstream.md to a config of spaCy, and train with it."""
+"""Train with configs that spaCy makes: with the lines of docs/downstream.md, and with
+`elmo` between `tok2vec` and the components that listen to it."""
 
 import re
 
@@ -10,6 +11,7 @@ from helpers.pages import DOCS, read_blocks
 from helpers.pipelines import SENTENCES, make_docs
 from helpers.tasks import mixes_of
 from spacy.tokens import DocBin
+from spacy.training import Corpus
 
 STEPS = ["--training.max_steps", "12", "--training.eval_frequency", "6"]
 
@@ -49,3 +51,20 @@ def test_six_lines_add_elmo_to_a_config_of_spacy(tmp_path):
     words = [token.split("|") for token in SENTENCES[0].split()]
     found = nlp(" ".join(word[0] for word in words))
     assert [token.tag_ for token in found] == [word[1] for word in words]
+
+
+@pytest.mark.slow
+def test_a_pipeline_of_init_config_scores_as_without_elmo(tmp_path):
+    docs, scores = tmp_path / "docs.spacy", {}
+    DocBin(docs=make_docs()).to_disk(docs)
+    paths = ["--paths.train", docs, "--paths.dev", docs]
+    for pipeline in ("tagger,ner", "elmo,tagger,ner"):
+        config, output = tmp_path / f"{pipeline}.cfg", tmp_path / pipeline
+        run_spacy("init", "config", config, "--lang", "en", "--pipeline", pipeline)
+        run_spacy("train", config, "--output", output, *paths, *STEPS)
+        nlp = spacy.load(output / "model-last")
+        scores[pipeline] = nlp.evaluate(list(Corpus(docs)(nlp)))
+    assert nlp.pipe_names == ["tok2vec", "elmo", "tagger", "ner"]
+    assert nlp("A few words")._.elmo.layers.shape[:2] == (3, 3)
+    for name in ("tag_acc", "ents_f"):
+        assert scores["elmo,tagger,ner"][name] == scores["tagger,ner"][name]
