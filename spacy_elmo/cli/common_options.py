@@ -14,6 +14,7 @@ from wasabi import msg
 
 if TYPE_CHECKING:
     from ..bilm import BiLMBase
+    from ..parts.part_runs import Cluster
     from ..text.tokenizers import Tokenization
 
 
@@ -123,6 +124,18 @@ OUTPUT_JSON = Option(
     help="Also write the results to this JSON file, for `spacy elmo report`",
 )
 GPU_ID = Option(-1, "--gpu-id", "-g", help="The number of the GPU to use; -1: the CPU")
+CLUSTER = Option(
+    None,
+    "--cluster",
+    help="The address of a Ray cluster to compute on, such as 10.0.0.1:6379; 'local' "
+    "starts one on this machine",
+)
+WORKERS = Option(
+    None,
+    "--workers",
+    min=1,
+    help="The number of workers of the cluster; by default, one for each core",
+)
 
 # Settings of a command that also accepts unknown options, such as --training.seed 1.
 OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
@@ -192,6 +205,24 @@ def get_device(gpu_id: int) -> str:
             "below that, and under torchrun no more processes than GPUs"
         )
     return f"cuda:{gpu_id}"
+
+
+def get_cluster(
+    address: str | None, workers: int | None, gpu_id: int = -1
+) -> "Cluster | None":
+    """Return the cluster that the options ask for; None for this process. Raise
+    ValueError if they do not go together."""
+    if address is None:
+        if workers is not None:
+            raise ValueError("found --workers without --cluster; expected both")
+        return None
+    if not address:
+        raise ValueError("found an empty --cluster; expected an address, or 'local'")
+    if gpu_id >= 0:
+        raise ValueError("found --gpu-id with --cluster; its workers use CPUs only")
+    from ..parts.part_runs import Cluster
+
+    return Cluster(address, workers)
 
 
 def get_tokenization(

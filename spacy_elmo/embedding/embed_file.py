@@ -1,20 +1,18 @@
 """Write the vectors of a text to a file, part by part, so that an interrupted run can
 be continued."""
 
-from collections.abc import Callable, Iterable, Iterator
-from importlib import import_module
+from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from ..bilm import BiLMBase
-from ..bilm.fingerprint import fingerprint
 from ..files import explain_errors, one_writer, remove_parts, write_atomically
-from ..fingerprints import fingerprint_data
 from ..hdf5_files import create_hdf5
+from ..parts.part_tasks import divide, part_key
+from ..parts.required import require
+from .embed_part import embed_part, identify_rows
 from .part_files import Part, is_usable, read_part, write_part
+from .vector_table import COLUMNS, make_table
 
 PART = 1000  # sentences
 HEX = "[0-9a-f]"
@@ -22,9 +20,6 @@ PART_NAME = f"{'[0-9]' * 8}-{HEX * 16}.vectors"
 # The module that writes a format, and the extra of this package that installs it.
 NEEDED = {"hdf5": ("h5py", "hdf5"), "parquet": ("pyarrow", "parquet")}
 FORMATS = {".hdf5": "hdf5", ".h5": "hdf5", ".parquet": "parquet"}
-COLUMNS = ["sentence", "token", "word"]  # and a column for each layer
-
-Sentences = list[list[str]]
 
 
 def embed_file(
@@ -79,18 +74,18 @@ def _write_parts(
 
     RETURNS (tuple[list[Path], int]): The parts, and the number of sentences.
     """
-    weights = f"{fingerprint(bilm)} {bilm.precision}"
+    made_by = identify_rows(bilm)
     parts: list[Path] = []
     n_done = 0
-    for number, part in enumerate(_divide(sentences)):
+    for number, part in enumerate(divide(sentences, PART)):
         # The name has a fingerprint of the biLM and the text, because the folder may
         # contain parts of a run with another biLM or text.
-        key = fingerprint_data([weights, n_done, part])[:16]
+        key = part_key(made_by, n_done, part)
         target = folder / f"{number:08}-{key}.vectors"
         if not is_usable(target, say):
             for other in folder.glob(f"{number:08}-{HEX * 16}.vectors"):
                 other.unlink()
-            write_part(target, Part(n_done, part, bilm.embed(part)))
+            write_part(target, Part(n_done, part, embed_part(bilm, part)))
         parts.append(target)
         n_done += len(part)
         on_progress(n_done)
@@ -113,7 +108,7 @@ def check_target(path: Path) -> None:
     if path.is_dir():
         raise ValueError(f"{path}: found a folder; expected the name of a file")
     kind = FORMATS[path.suffix]
-    _require(*NEEDED[kind])
+    require(*NEEDED[kind])
     if path.exists() and not (path.is_file() and _is_ours(path, kind)):
         raise ValueError(
             f"{path}: found a file of something else, which is not overwritten; "
@@ -144,16 +139,6 @@ def _is_ours(path: Path, kind: str) -> bool:
         return False
 
 
-def _divide(sentences: Iterable[list[str]]) -> Iterator[Sentences]:
-    """Divide sentences into parts of at most PART sentences."""
-    stream = iter(sentences)
-    while True:
-        part = list(islice(stream, PART))
-        if not part:
-            return
-        yield part
-
-
 def _merge_hdf5(parts: Iterable[Part], path: Path) -> None:
     with create_hdf5(path) as add:
         for part in parts:
@@ -167,42 +152,13 @@ def _merge_parquet(parts: Iterable[Part], path: Path) -> None:
     writer = None
     try:
         for part in parts:
-            table = _make_table(part)
+            table = make_table(part)
             if writer is None:
                 writer = parquet.ParquetWriter(path, table.schema)
             writer.write_table(table)
     finally:
         if writer is not None:
             writer.close()
-
-
-def _make_table(part: Part) -> Any:
-    """Make a Parquet table with a row for each token of a part."""
-    import pyarrow as pa
-
-    first, sentences, layers = part
-    lengths = [len(words) for words in sentences]
-    n_layers, _, width = layers[0].shape
-    values: list[Any] = [
-        np.repeat(np.arange(first, first + len(sentences)), lengths),
-        np.concatenate([np.arange(n) for n in lengths]),
-        [word for words in sentences for word in words],
-    ]
-    columns = dict(zip(COLUMNS, values))
-    for j in range(n_layers):
-        flat = np.concatenate([array[j] for array in layers]).reshape(-1)
-        columns[f"layer_{j}"] = pa.FixedSizeListArray.from_arrays(pa.array(flat), width)
-    return pa.table(columns)
-
-
-def _require(module: str, extra: str) -> None:
-    """Raise ValueError if a module is not installed."""
-    try:
-        import_module(module)
-    except ImportError:
-        raise ValueError(
-            f"this needs {module}: pip install 'spacy-elmo[{extra}]'"
-        ) from None
 
 
 MERGERS = {"hdf5": _merge_hdf5, "parquet": _merge_parquet}

@@ -21,7 +21,8 @@ ALLOWED = {
     "bilm": {"files", "fingerprints", "hdf5_files", "regular_files"},
     "layers": {"bilm", "fingerprints", "text"},
     "pipeline": {"bilm", "files", "fingerprints", "layers", "text"},
-    "embedding": {"bilm", "files", "fingerprints", "hdf5_files"},
+    "parts": {"files", "fingerprints", "regular_files"},
+    "embedding": {"bilm", "files", "hdf5_files", "parts", "fingerprints"},
     "gold": {"files", "regular_files", "text"},
     "pretrain": {
         "bilm",
