@@ -31,6 +31,7 @@ def elmo() -> None:
 
 
 from . import (  # noqa: E402,F401  (each module adds its command to app)
+    annotate,
     assets,
     compare,
     convert,

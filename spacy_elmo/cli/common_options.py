@@ -71,8 +71,8 @@ BILM_HELP = (
 SOURCE = Argument(..., help=BILM_HELP)
 TEXT = Argument(
     ...,
-    help="The text: a .txt, .jsonl or .spacy file, a folder of such files, or a "
-    "pattern such as 'texts/*.txt'",
+    help="The text: a .txt, .jsonl, .parquet or .spacy file, a folder of such files, "
+    "or a pattern such as 'texts/*.txt'",
 )
 TOKENIZED = Option(
     False,

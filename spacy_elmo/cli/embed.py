@@ -68,16 +68,24 @@ def embed_cli(
         tokenization = get_tokenization(bilm, lang, tokenizer, tokenized, encoding)
         load = partial(load_sentences, [text], tokenization)
         with tqdm(unit=" sentences", disable=None, leave=False) as bar:
-            told = {
-                "on_progress": lambda n_done: bar.update(n_done - bar.n),
-                "say": msg.warn,
-            }
+
+            def on_progress(n_done: int) -> None:
+                bar.update(n_done - bar.n)
+
             if machines is None:
-                n_sentences = embed_file(bilm, load(problems), out, **told)
-            else:
-                made = embed_folder(
-                    bilm, load, out, machines, problems=problems, **told
+                n_sentences = embed_file(
+                    bilm, load(problems), out, on_progress=on_progress, say=msg.warn
                 )
-                n_sentences = made["items"]
+            else:
+                manifest = embed_folder(
+                    bilm,
+                    load,
+                    out,
+                    machines,
+                    problems=problems,
+                    on_progress=on_progress,
+                    say=msg.warn,
+                )
+                n_sentences = manifest["items"]
     say_problems(problems, msg.warn)
     msg.good(f"Wrote the vectors of {n_sentences:,} sentences to {out}")

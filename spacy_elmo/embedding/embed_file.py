@@ -9,7 +9,7 @@ from ..bilm import BiLMBase
 from ..files import explain_errors, one_writer, remove_parts, write_atomically
 from ..hdf5_files import create_hdf5
 from ..parts.part_tasks import divide, part_key
-from ..parts.required import require
+from ..required import require
 from .embed_part import embed_part, identify_rows
 from .part_files import Part, is_usable, read_part, write_part
 from .vector_table import COLUMNS, make_table

@@ -9,7 +9,7 @@ from ..bilm import BiLMBase
 from ..parts.part_folder import check_part_folder
 from ..parts.part_runs import Cluster, make_parts
 from ..parts.part_tasks import Load
-from ..parts.required import require
+from ..required import require
 from .embed_file import PART
 from .embed_part import embed_part, identify_rows
 from .part_files import Part

@@ -1,7 +1,8 @@
 """Make all parts of an output that are missing, in this process or on a cluster."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -53,7 +54,7 @@ def make_parts(
             made = make_on_cluster(maker, load, path, size, done, problems, *cluster)
         names = []
         n_done = 0
-        with folder.journal() as note:
+        with closing(made), folder.journal() as note:
             for task, record in made:
                 if record is not None:
                     note(record)
@@ -61,7 +62,7 @@ def make_parts(
                 n_done += task.n_items
                 on_progress(n_done)
         if not names:
-            raise ValueError("found no sentences; expected some text")
+            raise ValueError("found no text; expected some")
         return folder.finish(maker.fingerprint, names)
 
 
@@ -72,7 +73,7 @@ def _make_here(
     size: int,
     done: list[str],
     problems: Counter[str],
-) -> Iterator[tuple[Task, Record | None]]:
+) -> Generator[tuple[Task, Record | None]]:
     """Make parts one after another.
 
     YIELDS (tuple[Task, Record | None]): Each part and, if it was made now, its record.

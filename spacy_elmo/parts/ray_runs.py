@@ -4,9 +4,10 @@ Repeating does no harm: a part depends on its items alone, and its file is compl
 whenever it can be seen."""
 
 import json
+import logging
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,7 @@ def make_on_cluster(
     problems: Counter[str],
     address: str,
     workers: int | None,
-) -> Iterator[tuple[Task, Record | None]]:
+) -> Generator[tuple[Task, Record | None]]:
     """Make parts with the workers of a cluster; see `make_parts`.
 
     YIELDS (tuple[Task, Record | None]): Each part and, if it was made now, its record,
@@ -157,6 +158,7 @@ def _connected(address: str, workers: int | None) -> Iterator[None]:
 def _one_part_a_block() -> Iterator[None]:
     """Let Ray Data work quietly, and hand on each part as soon as it is read. By
     default it would collect many megabytes for one worker first."""
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
     context = DataContext.get_current()
     ours = {
         "target_max_block_size": 1,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from .encodings import UTF8, check_encoding
 from .line_check import LineCheck
-from .paragraphs import BLOCK, has_documents, load_paragraphs
+from .paragraphs import BLOCK, RECORDS, has_documents, load_paragraphs
 from .problems import Problems
 from .text_files import kind_of
 
@@ -98,4 +98,4 @@ def _hides_documents(path: Path, encoding: str, n_files: int) -> bool:
     n_files (int): The number of all files.
     """
     long = n_files == 1 or path.stat().st_size > BLOCK
-    return long and kind_of(path) != ".jsonl" and not has_documents(path, encoding)
+    return long and kind_of(path) not in RECORDS and not has_documents(path, encoding)

@@ -12,6 +12,7 @@ import srsly
 
 from .encodings import is_utf8, make_recoder
 from .line_check import LineCheck
+from .parquet_texts import load_parquet_texts
 from .problems import Problems
 from .text_files import kind_of, open_file
 
@@ -22,6 +23,7 @@ MAX_PARAGRAPH = 10**5  # characters; longer paragraphs are cut at a space
 # tokenizer needs for a run grows with the square of its length.
 MAX_RUN = 2000
 LONG_RUN = re.compile(rf"\S{{{MAX_RUN}}}")
+RECORDS = (".jsonl", ".parquet")  # files in which a record is a document
 EMPTY_LINE = re.compile(rb"\n[ \t\r]*\n")
 
 
@@ -41,16 +43,15 @@ def load_paragraphs(path: Path, problems: Problems, check: LineCheck) -> Iterato
     """Load the paragraphs of a file, which may be compressed (.gz).
 
     path (Path): A .txt file (one paragraph per line, an empty line after each
-        document) or a .jsonl file (one document per line, under the key "text").
+        document), a .jsonl file (one document per line, under the key "text") or a
+        .parquet file (one document per row, in the column "text").
     problems (Problems): Counts the problems that are found.
     check (LineCheck): Knows the encoding, and stops at too many broken lines.
     YIELDS (Part): The parts of all documents, in order.
     """
-    if kind_of(path) == ".jsonl":
-        for line, _ in _read_lines(path, problems, check, MAX_RECORD):
-            if line.strip():
-                yield from _load_record(line, problems, check)
-        check.check_file(path)
+    if kind_of(path) in RECORDS:
+        for text in load_records(path, problems, check):
+            yield _divide_record(text, problems)
         return
     ended, cut = True, False
     for line, unfinished in _read_lines(path, problems, check):
@@ -84,25 +85,44 @@ def has_documents(path: Path, encoding: str) -> bool:
             return True  # _read_lines counts the problem
 
 
-def _load_record(line: str, problems: Problems, check: LineCheck) -> Iterator[Part]:
-    """Load a document from a line of JSON."""
-    try:
-        record: Any = srsly.json_loads(line)
-        text = record["text"]
-        if not isinstance(text, str):
-            raise ValueError
-    except (ValueError, KeyError, TypeError, RecursionError):
-        problems['lines that are not JSON with a "text"'] += 1
-        check.mark_broken()
-        return
-    text = _without_nul(text, problems)
-    if not text.isascii():
-        # Lone surrogates become question marks.
-        text = text.encode("utf-8", "replace").decode("utf-8")
+def load_records(path: Path, problems: Problems, check: LineCheck) -> Iterator[str]:
+    """Load the texts of a file whose records are documents; see `load_paragraphs`."""
+    if kind_of(path) == ".parquet":
+        texts = load_parquet_texts(path, problems)
+    else:
+        texts = _load_json_texts(path, problems, check)
+    for text in texts:
+        text = _without_nul(text, problems)
+        if not text.isascii():
+            # Lone surrogates become question marks.
+            text = text.encode("utf-8", "replace").decode("utf-8")
+        yield text
+
+
+def _load_json_texts(path: Path, problems: Problems, check: LineCheck) -> Iterator[str]:
+    """Load what lines of JSON have under the key "text"."""
+    for line, _ in _read_lines(path, problems, check, MAX_RECORD):
+        if not line.strip():
+            continue
+        try:
+            record: Any = srsly.json_loads(line)
+            text = record["text"]
+            if not isinstance(text, str):
+                raise ValueError
+        except (ValueError, KeyError, TypeError, RecursionError):
+            problems['lines that are not JSON with a "text"'] += 1
+            check.mark_broken()
+            continue
+        yield text
+    check.check_file(path)
+
+
+def _divide_record(text: str, problems: Problems) -> Part:
+    """Divide a document into paragraphs."""
     paragraphs = [part for part in text.split("\n") if part.strip()]
     pieces = [piece for part in paragraphs for piece in _cut(part)]
     problems["lines that were too long and were cut"] += len(pieces) > len(paragraphs)
-    yield Part(pieces, True)
+    return Part(pieces, True)
 
 
 def _read_lines(

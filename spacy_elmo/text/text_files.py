@@ -8,7 +8,7 @@ from typing import IO
 
 from ..regular_files import check_regular
 
-SUFFIXES = (".txt", ".jsonl", ".spacy")
+SUFFIXES = (".txt", ".jsonl", ".parquet", ".spacy")
 
 
 def find_files(patterns: Iterable[str]) -> list[Path]:

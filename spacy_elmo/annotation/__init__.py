@@ -1,0 +1,1 @@
+"""Run a pipeline over a corpus and store what it finds."""
