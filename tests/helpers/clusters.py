@@ -32,6 +32,6 @@ class WatchedMaker(VectorMaker):
         return super().write(first, items, path)
 
     def made(self):
-        """Return the first sentences of the parts that were begun, and the processes."""
+        """Return the first sentences of the parts begun, and the processes."""
         found = [p.name.split("-") for p in self.log.iterdir() if "-" in p.name]
         return sorted(int(first) for first, _ in found), {pid for _, pid in found}
