@@ -1,6 +1,8 @@
 """Compute the vectors of a part of a text: always the same bits, whatever the process
 has computed before, and however many threads it has."""
 
+from contextlib import nullcontext
+
 import numpy as np
 
 from ..bilm import BiLMBase
@@ -15,12 +17,11 @@ def embed_part(bilm: BiLMBase, sentences: list[list[str]]) -> list[np.ndarray]:
     RETURNS (list[np.ndarray]): float32, (n_layers + 1, n_tokens, width) for each
         sentence.
     """
-    if not isinstance(bilm, NumpyBiLM):
-        return bilm.embed(sentences)
-    # numpy rounds a word's vector differently with other words beside it, or with more
-    # threads, so the words of earlier parts may not be in the cache.
+    # A word's vector is rounded differently with other words beside it, so words of
+    # earlier parts may not be in the cache. Within the part, each is computed once.
     bilm.clear_cache()
-    with one_blas_thread():
+    # numpy also rounds differently with more threads; torch does not.
+    with one_blas_thread() if isinstance(bilm, NumpyBiLM) else nullcontext():
         return bilm.embed(sentences)
 
 

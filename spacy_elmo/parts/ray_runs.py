@@ -55,8 +55,8 @@ class TaskSource(Datasource):
 
 
 class Worker:
-    """Makes the parts that one process of the cluster is given, with one model, whose
-    caches stay warm from part to part."""
+    """Makes the parts that one process of the cluster is given, with one model, which
+    is loaded once."""
 
     def __init__(self, makers: list[Any], folder: str) -> None:
         self.maker = ray.get(makers[0])
