@@ -7,28 +7,35 @@ import time
 
 from spacy_elmo.embedding.embed_folder import VectorMaker
 
+LONGEST_WAIT = 300  # seconds until all workers have started, also on a busy machine
+
 
 class WatchedMaker(VectorMaker):
-    """Leaves an empty file for each part that a worker begins: FIRST-PROCESS.
+    """Leaves an empty file for each part that a worker begins: FIRST-PROCESS. No worker
+    goes on before all of them have begun a part.
 
     log (Path): The folder of these files.
-    kill_at (int | None): The first sentence of the part whose worker is killed while it
-        writes the file, once.
+    workers (int): The number of workers.
+    kill_at (int): The first sentence of the part whose worker is killed while it writes
+        the file, once.
     """
 
-    def __init__(self, bilm, log, kill_at=None):
+    def __init__(self, bilm, log, workers, kill_at):
         super().__init__(bilm)
         log.mkdir(exist_ok=True)
-        self.log, self.kill_at = log, kill_at
+        self.log, self.workers, self.kill_at = log, workers, kill_at
 
     def write(self, first, items, path):
         (self.log / f"{first}-{os.getpid()}").touch()
+        end = time.monotonic() + LONGEST_WAIT
+        while len(self.made()[1]) < self.workers:
+            assert time.monotonic() < end, "a worker did not start"
+            time.sleep(0.1)
         killed = self.log / "killed"
         if first == self.kill_at and not killed.exists():
             killed.touch()
             path.write_bytes(b"half of a p")
             os.kill(os.getpid(), signal.SIGKILL)
-        time.sleep(0.2)  # so that every worker gets some parts
         return super().write(first, items, path)
 
     def made(self):
