@@ -16,7 +16,6 @@ import pyarrow as pa
 import ray
 from ray.data import ActorPoolStrategy, DataContext, Datasource, ReadTask
 from ray.data.block import BlockMetadata
-from ray.exceptions import RayError
 
 from .part_tasks import Load, PartMaker, Record, Task, make_part, make_tasks
 
@@ -24,7 +23,8 @@ LOCAL = "local"
 
 
 class TaskSource(Datasource):
-    """Yields the tasks of all parts, one a block, then the problems of the input."""
+    """Yields the tasks of all parts, one a block, then a notice of the problems of the
+    input, or of the error that ended reading."""
 
     def __init__(
         self, fingerprint: str, suffix: str, load: Load, size: int, done: list[str]
@@ -46,12 +46,16 @@ class TaskSource(Datasource):
 
     def _read(self) -> Iterator[pa.Table]:
         problems: Counter[str] = Counter()
-        items = self.load(problems)
-        for task in make_tasks(
-            self.fingerprint, self.suffix, items, self.size, self.done
-        ):
-            yield pa.table({"task": [json.dumps(task)]})
-        yield pa.table({"task": [json.dumps(problems)]})
+        try:
+            items = self.load(problems)
+            for task in make_tasks(
+                self.fingerprint, self.suffix, items, self.size, self.done
+            ):
+                yield pa.table({"task": [json.dumps(task)]})
+            notice: Any = {"problems": problems}
+        except (ValueError, OSError) as error:
+            notice = {"error": str(error)}
+        yield pa.table({"task": [json.dumps(notice)]})
 
 
 class Worker:
@@ -69,15 +73,20 @@ class Worker:
     def _make(self, data: Any) -> Any:
         """Make a part.
 
-        data (Any): A task, or the problems of the input.
+        data (Any): A task, or a notice of the source.
         RETURNS (Any): The task without its items and the record, which is None if the
-            part was there already; or the problems.
+            part was there already; or a notice.
         """
         if isinstance(data, dict):
             return data
         task = Task(*data)
-        made = None if task.items is None else make_part(self.maker, self.folder, task)
-        return [task._replace(items=None), made]
+        if task.items is None:
+            return [task, None]
+        try:
+            record = make_part(self.maker, self.folder, task)
+        except (ValueError, OSError) as error:
+            return {"error": str(error)}
+        return [task._replace(items=None), record]
 
 
 def make_on_cluster(
@@ -107,26 +116,16 @@ def make_on_cluster(
             compute=ActorPoolStrategy(size=n_workers),
             num_cpus=1,
         )
-        try:
-            for row in made.iter_rows():
-                data = json.loads(row["made"])
-                if isinstance(data, dict):
-                    problems.update(data)
-                else:
-                    task, record = data
-                    yield Task(*task), None if record is None else Record(*record)
-        except RayError as error:
-            raise _find_cause(error) from None
-
-
-def _find_cause(error: BaseException) -> BaseException:
-    """Find the error of our own code that a worker has raised, if there is one."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, ValueError | OSError) and not isinstance(cause, RayError):
-            return cause
-        cause = getattr(cause, "cause", None) or cause.__cause__
-    return error
+        for row in made.iter_rows():
+            data = json.loads(row["made"])
+            if isinstance(data, dict):
+                # Errors travel as data, because Ray adds its own words to exceptions.
+                if "error" in data:
+                    raise ValueError(data["error"])
+                problems.update(data["problems"])
+            else:
+                task, record = data
+                yield Task(*task), None if record is None else Record(*record)
 
 
 @contextmanager
