@@ -50,9 +50,9 @@ def cut_text(paths: list[Path], n_words: int, target: Path) -> int:
 
 def _prepare(text: str, folder: str, results: "Queue[dict[str, float]]") -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    start = time.perf_counter()
+    start = time.process_time()
     corpus, _ = build_corpus([text], Path(folder), tokenization=Tokenization("en"))
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     results.put(
         {
@@ -95,7 +95,7 @@ def predict_preparation(done: list[dict[str, float]], n_tokens: float) -> list[f
 
 
 def measure_preparation(args: argparse.Namespace, workdir: Path) -> list[Any]:
-    print("=== preparation, 1 process")
+    print("=== preparation, 1 process; seconds of the CPU")
     done: list[dict[str, float]] = []
     for number, size in enumerate(args.words):
         text = workdir / f"{number}.txt"
