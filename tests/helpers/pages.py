@@ -31,9 +31,10 @@ ENGLISH = [
 ]
 FENCED = re.compile(r"^```(.*)\n((?:.*\n)*?)```$", re.M)
 NUMBER = re.compile(
-    r"(?<![A-Za-z\d])(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)*)( million\b|만)?"
+    r"(?<![A-Za-z\d])(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)*)"
+    r"( million\b| billion\b|만|억)?"
 )
-UNITS = {" million": 10**6, "만": 10**4}
+UNITS = {" million": 10**6, " billion": 10**9, "만": 10**4, "억": 10**8}
 
 
 class Block(NamedTuple):
