@@ -13,6 +13,7 @@ from types import TracebackType
 from wasabi import msg
 
 PROGRAMS = ("spacy", "spacy.exe", "spacy-script.py")
+OUTPUT_OPTIONS = ("--output", "--output-path", "-o")  # of `spacy train`
 
 
 def install_hook() -> None:
@@ -52,6 +53,11 @@ def explain(error: BaseException, args: list[str]) -> str | None:
             f"with '{RULES}' for words between spaces or '{MECAB}' for morphemes (pip "
             "install 'spacy-elmo[ko]')"
         )
+    if isinstance(error, OSError) and (file := _find_file_as_output(error, args)):
+        return (
+            f"{file}: found a file; expected a folder to write to: give --output "
+            "another name, or remove that file"
+        )
     for path in map(Path, args):
         if path.suffix == ".cfg" and _is_for_pretraining(path):
             return (
@@ -74,6 +80,17 @@ def _is_ours(traceback: TracebackType | None) -> bool:
         name = traceback.tb_frame.f_globals.get("__name__", "")
         traceback = traceback.tb_next
     return name.partition(".")[0] == __package__.partition(".")[0]
+
+
+def _find_file_as_output(error: OSError, args: list[str]) -> str | None:
+    """Return the value of --output if it is a file and the error is about a path below
+    it. `spacy train` only notices that when it first saves the pipeline."""
+    pairs = [*zip(args, args[1:]), *(arg.split("=", 1) for arg in args if "=" in arg)]
+    for name, value in pairs:
+        below = Path(str(error.filename)).parents
+        if name in OUTPUT_OPTIONS and Path(value) in below and Path(value).is_file():
+            return value
+    return None
 
 
 def _is_for_pretraining(config: Path) -> bool:

@@ -209,6 +209,18 @@ def test_config_for_pretraining_in_a_training(tmp_path):
     assert "found a config for `spacy elmo pretrain`; expected a training" in found
 
 
+@pytest.mark.slow
+def test_file_as_output_of_a_training(tmp_path):
+    components = {"elmo": {"factory": "elmo", "bilm": "${paths.bilm}"}}
+    config = write_config(tmp_path / "config", components)
+    (tmp_path / "taken").write_text("a file")
+    options = paths(config, "en_elmo_sm")
+    output = f"--output={tmp_path / 'taken'}"
+    found = train(config, output, *options, "--training.max_steps", 1)
+    assert "taken: found a file; expected a folder to write to" in found
+    assert "give --output another name, or remove that file" in found
+
+
 def test_what_is_explained_of_errors_of_spacy(tmp_path):
     def explained(function, *args):
         try:
@@ -224,6 +236,17 @@ def test_what_is_explained_of_errors_of_spacy(tmp_path):
 
     assert explained(lambda: load_bilm("nowhere")).startswith("nowhere: no such file")
     assert "spacy elmo pretrain" in explained(fail, "train", DEMO)
+    (tmp_path / "taken").write_text("a file")
+
+    def fail_to_save():
+        (tmp_path / "taken" / "model-last").mkdir()
+
+    found = explained(fail_to_save, "train", "a.cfg", "-o", tmp_path / "taken")
+    assert found.startswith(f"{tmp_path / 'taken'}: found a file; expected a folder")
+    assert explained(fail_to_save, "train", "a.cfg", "-o", tmp_path) is None
+    # A missing corpus is another problem, even if the output is a file too.
+    found = explained((tmp_path / "no.spacy").read_bytes, "-o", tmp_path / "taken")
+    assert found is None
     config = ROOT / "configs" / "tagging_elmo.cfg"
     for args in ((), (config,), (tmp_path / "no.cfg",)):
         assert explained(fail, "train", *args) is None
