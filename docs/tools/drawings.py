@@ -34,10 +34,10 @@ def draw_bilm(path: Path, lang: str) -> None:
     """Draw both directions of the biLM over a sentence."""
     en = lang == "en"
     names = {
-        BLUE: ["reads forward,", "guesses the next word"]
+        BLUE: ["forward: guesses", "the next word"]
         if en
         else ["앞에서부터 읽으며", "다음 단어 예측"],
-        ORANGE: ["reads backward,", "guesses the previous one"]
+        ORANGE: ["backward: guesses", "the previous word"]
         if en
         else ["뒤에서부터 읽으며", "앞 단어 예측"],
     }
@@ -45,22 +45,22 @@ def draw_bilm(path: Path, lang: str) -> None:
     targets = {BLUE: [*words[1:], "⟨/S⟩"], ORANGE: ["⟨S⟩", *words[:-1]]}
     parts = []
     for side, color in enumerate((BLUE, ORANGE)):
-        left = 12 + side * 214
+        left = 6 + side * 218
         parts += lines(left, 30, names[color], "strong")
         for k, word in enumerate(words):
-            x, middle = left + k * 71, left + k * 71 + 30
+            x, middle = left + k * 73, left + k * 73 + 32
             parts.append(text(middle, 84, targets[color][k], "middle strong"))
             parts.append(arrow((middle, 114), (middle, 92)))
-            parts.append(label(x, 114, 60, "softmax", GRAY))
+            parts.append(label(x, 114, 64, "softmax", GRAY))
             for row in range(2):
                 y = 182 + row * 68
                 parts.append(arrow((middle, y), (middle, y - 34)))
-                parts.append(label(x, y, 60, f"LSTM {2 - row}", color))
+                parts.append(label(x, y, 64, f"LSTM {2 - row}", color))
                 if k < len(words) - 1:
-                    ends = [(x + 60, y + 17), (x + 71, y + 17)]
+                    ends = [(x + 64, y + 17), (x + 73, y + 17)]
                     parts.append(arrow(*(ends if color == BLUE else ends[::-1])))
             parts.append(arrow((middle, 318), (middle, 284)))
-            parts.append(label(x, 318, 60, f"x_{k + 1}", GREEN))
+            parts.append(label(x, 318, 64, f"x_{k + 1}", GREEN))
             parts.append(arrow((middle, 376), (middle, 352)))
             parts.append(text(middle, 394, word, "middle"))
     note = (
@@ -87,7 +87,7 @@ def draw_mix(path: Path, lang: str) -> None:
     ]
     what = ["meaning", "grammar", "spelling"] if en else ["의미", "문법", "철자"]
     head = (
-        ["Each task learns the shares s_0 + s_1 + s_2 = 1", "and the scale γ"]
+        ["Each task learns the scale γ and", "the shares s_0 + s_1 + s_2 = 1"]
         if en
         else ["비율 s_0 + s_1 + s_2 = 1과 배율 γ를", "과제마다 학습합니다"]
     )
@@ -120,7 +120,7 @@ def draw_mix(path: Path, lang: str) -> None:
 def draw_joined(path: Path, lang: str) -> None:
     """Draw two vectors one after the other."""
     en = lang == "en"
-    own = ["x_k: spaCy’s own,", "96 numbers"] if en else ["x_k: spaCy 임베딩,", "96개"]
+    own = ["x_k of spaCy,", "96 numbers"] if en else ["x_k: spaCy", "임베딩, 96개"]
     added = (
         ["ELMo_k: from the whole sentence,", "384 numbers"]
         if en

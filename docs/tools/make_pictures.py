@@ -2,7 +2,7 @@
 
 python docs/tools/make_pictures.py
 python docs/tools/make_pictures.py senses
-python docs/tools/make_pictures.py senses --lang ko --word 눈 --output DIR
+python docs/tools/make_pictures.py senses --word 눈 --bilm ko_elmo_morph_sm
 """
 
 import argparse
@@ -14,8 +14,9 @@ from map_of_senses import draw_senses
 
 DOCS = Path(__file__).parents[1]
 LANGUAGES = ("en", "ko")
-# For each language of the pages, a word and a biLM that separates its senses.
-SENSE_MAPS = {"en": ("stick", "en_elmo_sm"), "ko": ("인사", "ko_elmo_morph_sm")}
+# A word of assets/senses, and a biLM that separates its senses. The Korean biLMs do not
+# separate those of a Korean word well enough for a picture.
+WORD, BILM = "stick", "en_elmo_sm"
 
 
 def main() -> None:
@@ -23,13 +24,8 @@ def main() -> None:
     for lang in [args.lang] if args.lang else LANGUAGES:
         ending = "svg" if lang == "en" else f"{lang}.svg"
         if args.picture in ("all", "senses"):
-            word, bilm = SENSE_MAPS[lang]
-            draw_senses(
-                args.output / f"senses.{ending}",
-                lang,
-                args.word or word,
-                args.bilm or bilm,
-            )
+            path = args.output / f"senses.{ending}"
+            draw_senses(path, lang, args.word, args.bilm)
         if args.picture in ("all", "gains"):
             table = DOCS / "performance.md"
             draw_gains(args.output / f"gains.{ending}", table, lang)
@@ -44,8 +40,8 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument("picture", nargs="?", default="all", choices=names)
     parser.add_argument("--output", type=Path, default=DOCS / "images")
     parser.add_argument("--lang", choices=LANGUAGES, help="by default both")
-    parser.add_argument("--word", help="for the sense map: a word in assets/senses")
-    parser.add_argument("--bilm", help="for the sense map")
+    parser.add_argument("--word", default=WORD, help="for the sense map")
+    parser.add_argument("--bilm", default=BILM, help="for the sense map")
     return parser.parse_args()
 
 

@@ -23,7 +23,7 @@ SENSES = Path(__file__).parents[2] / "assets" / "senses"
 MARGIN, RADIUS, SMALL_RADIUS, LINE = 16, 11, 7, 23
 TOP, HEIGHT = 142, 270  # of the map
 LISTED = 4  # sentences of each sense
-ACROSS = 21  # characters of a sentence before and after the word
+ACROSS = 19  # characters of a sentence before and after the word
 WORDS = {
     "en": {
         "title": ["{n} uses of “{word}”:", "ELMo puts the same sense together"],
@@ -35,7 +35,7 @@ WORDS = {
         ],
     },
     "ko": {
-        "title": ["문장 {n}개의 “{word}”:", "뜻이 같으면 대개 벡터도 가깝습니다"],
+        "title": ["문장 {n}개의 “{word}”:", "뜻이 같으면 벡터도 가깝습니다"],
         "note": [
             "점 하나는 문장 하나에 쓰인 “{word}”의 벡터이고, 선은",
             "가장 가까운 벡터를 가리킵니다. {n}개 중 {right}개가 뜻이",
@@ -46,6 +46,8 @@ WORDS = {
 }
 # The names of senses in Korean pictures, if they differ from those in assets/senses.
 KOREAN_NAMES = {
+    "wood": "막대기",
+    "adhere": "달라붙다",
     "greeting": "만나거나 헤어질 때 하는 인사",
     "personnel": "회사의 인사(人事)",
     "eye": "보는 눈",
@@ -56,15 +58,17 @@ KOREAN_NAMES = {
 def draw_senses(path: Path, lang: str, word: str, bilm: str) -> None:
     """Write the map of a word of assets/senses by the top layer of a biLM.
 
-    lang (str): The language of the word and of the picture, "en" or "ko".
+    lang (str): The language of the words in the picture, "en" or "ko".
+    word (str): An English or a Korean word.
     """
-    file = SENSES / f"{lang}.jsonl"
+    spoken = "en" if word.isascii() else "ko"
+    file = SENSES / f"{spoken}.jsonl"
     every = read_occurrences(file)
     by_word = {use.word: [u for u in every if u.word == use.word] for use in every}
     if word not in by_word:
         raise SystemExit(f"{file}: found no '{word}'; expected a word of this file")
     model = load_bilm(bilm)
-    nlp = choose_tokenization(model.config.training, lang, None, say=print).load()
+    nlp = choose_tokenization(model.config.training, spoken, None, say=print).load()
     tops = {
         name: occurrence_vectors(model, nlp, found)[:, model.config.lstm.n_layers]
         for name, found in by_word.items()
@@ -182,14 +186,14 @@ def list_uses(
                 continue
             y += LINE
             parts.append(draw_mark(number, series, [MARGIN + RADIUS, y - 5]))
-            parts.append(text(MARGIN + 32, y, mark_word(use, lang)))
+            parts.append(text(MARGIN + 32, y, mark_word(use)))
         y += LINE + 6
     return parts, y - 8
 
 
-def mark_word(use: Occurrence, lang: str) -> Markup:
+def mark_word(use: Occurrence) -> Markup:
     """Return a sentence, shortened to one line, with its word in bold."""
-    across = ACROSS if lang == "en" else ACROSS * 2 // 3  # Hangul is wider
+    across = ACROSS if use.text.isascii() else ACROSS * 2 // 3  # Hangul is wider
     before = shorten(use.text[: use.start][::-1], across)[::-1]
     room = 2 * across - len(before)
     word = element("tspan", use.text[use.start : use.end], class_="strong")

@@ -14,9 +14,9 @@ from markupsafe import Markup
 from spacy_elmo.report.charts.base import FONT
 
 STYLE = """
-text {{ font-family: {font}; font-size: 14px; fill: var(--ink) }}
+text {{ font-family: {font}; font-size: 15px; fill: var(--ink) }}
 .card {{ fill: var(--card); stroke: var(--line) }}
-.title {{ font-size: 16px; font-weight: 600 }}
+.title {{ font-size: 17px; font-weight: 600 }}
 .soft {{ fill: var(--soft) }}
 .strong {{ font-weight: 700 }}
 .middle {{ text-anchor: middle }}
@@ -28,7 +28,7 @@ text {{ font-family: {font}; font-size: 14px; fill: var(--ink) }}
 """
 WIDTH = 440
 # On a wide page, the text is as large as that around the picture.
-ENLARGED = 1.2
+ENLARGED = 1.07
 # Round, so that the last bits of a computation change no file.
 DIGITS = 1
 
