@@ -8,14 +8,17 @@ import socket
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 from urllib.request import Request, urlopen
 
 import pytest
 from helpers.analysis import make_bilm, make_index, random_sentences, save
 from helpers.command import call, refused, text
 from helpers.explore import make_bilm_with_softmax
+from helpers.pipelines import run_python
 
 refusal = partial(refused, "explore")
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "explore.py"
 
 
 @pytest.mark.parametrize("package", ["starlette", "uvicorn"])
@@ -100,3 +103,15 @@ def find_addresses(port):
             if client.connect_ex((address, port)) == 0:
                 found.append(address)
     return found
+
+
+@pytest.mark.slow
+def test_the_benchmark_asks_everything_that_the_page_asks(tmp_path):
+    from spacy_elmo.explore.web_app import QUESTIONS
+
+    path = tmp_path / "explore.json"
+    printed = run_python(BENCHMARK, "--sentences", 2, "--json", path)
+    figures = json.loads(path.read_text("utf8"))
+    assert {f"/api/{name}" for name in figures} == {*QUESTIONS}
+    assert all(len(values) == 2 and min(values) > 0 for values in figures.values())
+    assert all(f"{name}: median" in printed for name in figures)
