@@ -14,8 +14,9 @@ from .text.tokenizers import MECAB, RULES, find_language
 FOLDER = Path(__file__).parent / "configs"
 PRETRAIN = "pretrain"
 TASKS = ("tagging", "parsing", "ner", "textcat", "spancat")
-# The tasks with several components, which can share what ELMo is joined with.
-FAST_TASKS = ("parsing",)
+# A config without ELMo, and the variants with ELMo. Not all tasks have all of these.
+BASELINE = "baseline"
+VARIANTS = (BASELINE, "elmo", "elmo_fast", "elmo_accurate")
 # The second tokenizer makes the same morphemes, with a package that pip installs.
 TOKENIZERS = {"spacy.ko.KoreanTokenizer": MECAB}
 # Batches that are large enough to keep a GPU busy.
@@ -25,6 +26,11 @@ COMMAND = re.compile(r"^# python -m spacy .*\n", re.M)
 
 def read_template(name: str) -> str:
     return (FOLDER / f"{name}.cfg").read_text(encoding="utf-8")
+
+
+def tasks_with(variant: str) -> list[str]:
+    """Return the tasks that have a config of this variant."""
+    return [task for task in TASKS if (FOLDER / f"{task}_{variant}.cfg").exists()]
 
 
 def read_pretrain_template(lang: str) -> str:
@@ -41,8 +47,7 @@ def make_training_config(
     lang: str = "en",
     bilm: str | None = None,
     gpu: bool = False,
-    baseline: bool = False,
-    fast: bool = False,
+    variant: str = "elmo",
 ) -> str:
     """Make a config for `spacy train`.
 
@@ -52,18 +57,12 @@ def make_training_config(
     bilm (str | None): A biLM; None for the bundled one of the language. Its tokenizer
         is used, also without ELMo, so that both can be compared.
     gpu (bool): Choose sizes for a GPU.
-    baseline (bool): Leave ELMo out.
-    fast (bool): Let the components share one CNN; only for FAST_TASKS.
+    variant (str): One of VARIANTS that the task has.
     """
-    if fast and (baseline or task not in FAST_TASKS):
-        found = "--baseline" if baseline else task
-        expected = ", ".join(FAST_TASKS)
-        raise ValueError(f"found --fast with {found}; expected {expected}, with ELMo")
-    kind = "baseline" if baseline else "elmo_fast" if fast else "elmo"
-    text = read_template(f"{task}_{kind}")
+    text = read_template(f"{task}_{variant}")
     text = COMMAND.sub(lambda _: f"# {command}\n", text)
     values: dict[str, Any] = {"nlp.lang": lang, **(GPU_VALUES if gpu else {})}
-    if bilm is not None and not baseline:
+    if bilm is not None and variant != BASELINE:
         values["elmo.bilm"] = bilm
     for name, value in values.items():
         text = set_value(text, name, value)

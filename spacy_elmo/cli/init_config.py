@@ -7,7 +7,7 @@ from pathlib import Path
 from typer import Argument, Option
 from wasabi import Printer, msg
 
-from ..config_templates import PRETRAIN, TASKS
+from ..config_templates import BASELINE, PRETRAIN, TASKS, tasks_with
 from . import app
 from .common_options import check_output_file, exit_on_error
 
@@ -37,7 +37,13 @@ def init_config_cli(
     fast: bool = Option(
         False,
         "--fast",
-        help="For parsing: one CNN for all components, which is faster and smaller",
+        help=f"With ELMo, faster and smaller; for {', '.join(tasks_with('elmo_fast'))}",
+    ),
+    accurate: bool = Option(
+        False,
+        "--accurate",
+        help="With ELMo, more accurate and slower; for "
+        + ", ".join(tasks_with("elmo_accurate")),
     ),
     force: bool = Option(False, "--force", "-F", help="Overwrite an existing file"),
 ) -> None:
@@ -56,9 +62,7 @@ def init_config_cli(
     with exit_on_error():
         if output.exists() and not to_stdout and not force:
             raise ValueError(f"{output}: this exists; --force overwrites it")
-        if task.value == PRETRAIN and (baseline or fast):
-            found = "--baseline" if baseline else "--fast"
-            raise ValueError(f"found {found} with pretrain; expected another task")
+        variant = find_variant(task.value, baseline, fast, accurate)
         command = make_command(task.value, output, gpu)
         if task.value == PRETRAIN:
             from ..pretrain.pretrain_template import make_pretrain_config
@@ -71,8 +75,7 @@ def init_config_cli(
                 lang=lang,
                 bilm=bilm,
                 gpu=gpu,
-                baseline=baseline,
-                fast=fast,
+                variant=variant,
             )
         if to_stdout:
             print(text, end="")
@@ -87,6 +90,24 @@ def init_config_cli(
         )
     printer.good(f"Wrote {output}")
     printer.text(f"Now run:\n{command}")
+
+
+def find_variant(task: str, baseline: bool, fast: bool, accurate: bool) -> str:
+    """Return the variant that the options choose. Raise ValueError if the task does not
+    have it."""
+    given = {BASELINE: baseline, "elmo_fast": fast, "elmo_accurate": accurate}
+    chosen = [variant for variant, is_given in given.items() if is_given]
+    options = ["--" + variant.removeprefix("elmo_") for variant in chosen]
+    if len(chosen) > 1:
+        raise ValueError(f"found {' and '.join(options)}; expected one of them")
+    if not chosen:
+        return "elmo"
+    tasks = tasks_with(chosen[0])
+    if task not in tasks:
+        raise ValueError(
+            f"found {options[0]} with {task}; expected one of {', '.join(tasks)}"
+        )
+    return chosen[0]
 
 
 def make_command(task: str, output: Path, gpu: bool) -> str:

@@ -7,6 +7,7 @@ from spacy.tokens import Doc
 from thinc.api import Model, chain
 from thinc.types import Floats2d
 
+from .bilstm import BiLSTMEncoder, BiLSTMModelT
 from .elmo_model import ElmoModel
 from .listener import ElmoListener
 from .mix import ElmoMix
@@ -90,3 +91,11 @@ def build_elmo_tok2vec_v1(
     mix (Model | None): An ElmoMix; by default one with its defaults.
     """
     return chain(elmo or ElmoListener("*"), mix or ElmoMix())
+
+
+def build_bilstm_encoder_v1(
+    width: int, depth: int = 2, dropout: float | None = None
+) -> BiLSTMModelT:
+    """Build an encoder of bidirectional LSTMs, which reads each doc on its own. For the
+    arguments see BiLSTMEncoder."""
+    return BiLSTMEncoder(width=width, depth=depth, dropout=dropout)

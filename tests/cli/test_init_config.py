@@ -53,11 +53,12 @@ def test_configs_are_complete_and_have_the_settings_of_ours(
     debug_config(path, overrides={"paths.train": "x.spacy", "paths.dev": "x.spacy"})
 
 
-def test_the_fast_config_is_ours(tmp_path):
-    path, printed = write(tmp_path, "parsing", "--fast")
+@pytest.mark.parametrize("variant", ["fast", "accurate"])
+def test_the_fast_and_the_accurate_config_are_ours(variant, tmp_path):
+    path, printed = write(tmp_path, "parsing", f"--{variant}")
     found = load_config(path)
     assert load_model_from_config(found, auto_fill=True).config == found
-    assert found == load_config(ROOT / "configs" / "parsing_elmo_fast.cfg")
+    assert found == load_config(ROOT / "configs" / f"parsing_elmo_{variant}.cfg")
     assert f"python -m spacy train {path}" in printed
 
 
@@ -137,8 +138,9 @@ def test_a_file_is_not_overwritten_silently(tmp_path):
         (["ner", "--bilm", "nowhere"], "nowhere: no such file or folder"),
         (["pretrain", "--baseline"], "found --baseline with pretrain"),
         (["pretrain", "--fast"], "found --fast with pretrain"),
-        (["ner", "--fast"], "found --fast with ner; expected parsing"),
-        (["parsing", "--fast", "--baseline"], "found --fast with --baseline"),
+        (["textcat", "--fast"], "found --fast with textcat; expected one of parsing"),
+        (["ner", "--accurate"], "found --accurate with ner; expected one of parsing"),
+        (["parsing", "--fast", "--baseline"], "found --baseline and --fast; expected"),
     ],
 )
 def test_bad_options_are_refused(options, message, tmp_path):
@@ -194,10 +196,13 @@ def test_training_starts(task, lang, baseline, corpora, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lang", ["en", "ko"])
-def test_components_of_the_fast_config_share_a_cnn_with_elmo(lang, corpora, tmp_path):
-    path, _ = write(tmp_path, "parsing", "--fast", "--lang", lang)
+@pytest.mark.parametrize(
+    "variant, lang", [("fast", "en"), ("fast", "ko"), ("accurate", "en")]
+)
+def test_components_share_a_tok2vec_with_elmo(variant, lang, corpora, tmp_path):
+    path, _ = write(tmp_path, "parsing", f"--{variant}", "--lang", lang)
     nlp = train(path, corpora, lang, tmp_path / "out", "30")
+    width = nlp.get_pipe("tok2vec").model.get_dim("nO")
     assert nlp.meta["performance"]["tag_acc"] > 0.3
     mix = nlp.get_pipe("tok2vec").model.get_ref("input_mix")
     assert get_mix(mix)[1] != 1.0  # gamma has learned
@@ -213,4 +218,4 @@ def test_components_of_the_fast_config_share_a_cnn_with_elmo(lang, corpora, tmp_
         assert [t.tag_ for t in doc] == [t.tag_ for t in same]
         assert [t.head.i for t in doc] == [t.head.i for t in same]
         assert doc._.elmo.layers == pytest.approx(plain._.elmo.layers, abs=1e-5)
-        assert doc.tensor.shape == (len(doc), 96)
+        assert doc.tensor.shape == (len(doc), width)
