@@ -4,7 +4,6 @@ contents have equal fingerprints, wherever they are stored."""
 import json
 from collections.abc import Iterable
 from hashlib import blake2b
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -49,36 +48,67 @@ def fingerprint_path(path: Path) -> str:
 
 def checksum_file(path: Path) -> str:
     """Compute the checksum of a file; see `checksum_bytes`."""
+    checksum, block = Checksum(), memoryview(bytearray(BLOCK))
     with path.open("rb", buffering=0) as file:
-        return _checksum(file)
+        while n_read := fill(file, block):
+            checksum.add(block[:n_read])
+    return checksum.result()
 
 
-def checksum_bytes(data: Any) -> str:
+def checksum_bytes(*pieces: Any) -> str:
     """Compute a checksum that finds damage: changed bits, lost blocks, a wrong size.
     It reads several GB a second, ten times as fast as a fingerprint, but it is easy to
     make other data with the same checksum.
 
-    data (Any): Bytes, or anything with a buffer.
+    pieces (Any): Bytes, or anything with a buffer; all together are the data.
     RETURNS (str): The kind of checksum, the size of the data and the CRC. Store all of
         it, so that another kind can be used one day.
     """
-    return _checksum(BytesIO(data))
+    checksum = Checksum()
+    for piece in pieces:
+        checksum.add(piece)
+    return checksum.result()
 
 
-def _checksum(file: Any) -> str:
-    """Compute a checksum. The data is divided into blocks of 1 MiB, the last one padded
-    with zeros. Each is taken as rows of 1024 numbers of 64 bits, little-endian, which
-    are added up by column and by row: the sums of rows tell whether rows have changed
-    places. The checksum is the CRC-32 of these sums, one block after another."""
-    block = bytearray(BLOCK)
-    rows = np.frombuffer(block, dtype="<u8").reshape(-1, 1024)
-    size = crc = 0
-    while n_read := fill(file, memoryview(block)):
-        block[n_read:] = bytes(BLOCK - n_read)
-        size += n_read
+class Checksum:
+    """Computes a checksum while the data arrives in pieces. The data is divided into
+    blocks of 1 MiB, the last one padded with zeros. Each is taken as rows of 1024
+    numbers of 64 bits, little-endian, which are added up by column and by row: the sums
+    of rows tell whether rows have changed places. The checksum is the CRC-32 of these
+    sums, one block after another."""
+
+    def __init__(self) -> None:
+        self._size = self._crc = 0
+        self._rest = bytearray()  # the beginning of a block
+
+    def add(self, piece: Any) -> None:
+        """Continue with more data, which is copied only where it does not fill a
+        block."""
+        data = memoryview(piece)
+        data = data.cast("B") if data.nbytes else memoryview(b"")
+        self._size += len(data)
+        if self._rest:
+            missing = BLOCK - len(self._rest)
+            self._rest += data[:missing]
+            data = data[missing:]
+            if len(self._rest) < BLOCK:
+                return
+            self._add_block(self._rest)
+        whole = len(data) - len(data) % BLOCK
+        for start in range(0, whole, BLOCK):
+            self._add_block(data[start : start + BLOCK])
+        self._rest = bytearray(data[whole:])
+
+    def result(self) -> str:
+        """Return the checksum of all pieces. Call this once, at the end."""
+        if self._rest:
+            self._add_block(self._rest.ljust(BLOCK, b"\0"))
+        return f"{CHECKSUM}:{self._size}:{self._crc:08x}"
+
+    def _add_block(self, block: Any) -> None:
+        rows = np.frombuffer(block, dtype="<u8").reshape(-1, 1024)
         for axis in (0, 1):
-            crc = crc32(rows.sum(axis=axis, dtype="<u8"), crc)
-    return f"{CHECKSUM}:{size}:{crc:08x}"
+            self._crc = crc32(rows.sum(axis=axis, dtype="<u8"), self._crc)
 
 
 def fill(file: Any, buffer: memoryview) -> int:

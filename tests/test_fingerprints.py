@@ -1,5 +1,6 @@
 import os
 import random
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -56,3 +57,11 @@ def test_a_pipe_or_device_has_no_checksum(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/zero"), tmp_path):
         assert not has_checksum(path, checksum_bytes(b""))
+
+
+@pytest.mark.parametrize("sizes", [(0, 1), (2**20 - 1, 2, 2**20), (3, 2**21 + 8, 7)])
+def test_pieces_have_the_checksum_of_the_whole(sizes):
+    data = random.Random(3).randbytes(sum(sizes))
+    ends = accumulate(sizes)
+    pieces = [data[end - size : end] for end, size in zip(ends, sizes)]
+    assert checksum_bytes(*pieces) == checksum_bytes(data)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...files import write_atomically
-from ...fingerprints import checksum_bytes, checksum_file
+from ...fingerprints import Checksum, checksum_bytes, checksum_file
 from ..config import BiLMConfig
 from ..data import SOFTMAX as SOFTMAX_PREFIX
 from ..data import BiLMData, without_softmax
@@ -22,7 +22,6 @@ from .quantize import STORED, quantize
 from .replacement import ModelFiles
 from .small_files import (
     MAX_BYTES,
-    check_file,
     read_json,
     read_vocab,
     write_json,
@@ -149,13 +148,14 @@ class _Files:
         """Load a file of weights, and raise SourceError if it has changed since it was
         saved."""
         path = self.path(name)
-        check_file(path, "weights")
-        # A second thread reads the file at the same time, so that the check of large
-        # weights hardly delays loading them.
+        if self.checksums is None:
+            return load_arrays(path)
+        checksum = Checksum()
+        # A second thread reads what is in memory while the rest is loaded, so that the
+        # check of large weights hardly delays loading them.
         with ThreadPoolExecutor(1) as pool:
-            check = pool.submit(self.check, name)
-            arrays = load_arrays(path)
-            check.result()
+            arrays = load_arrays(path, lambda piece: pool.submit(checksum.add, piece))
+        self._compare(name, checksum.result())
         return arrays
 
     def check(self, name: str) -> None:
@@ -198,8 +198,7 @@ def native_parts(data: BiLMData) -> dict[str, Any]:
 
 def _checksum_parts(parts: dict[str, Any]) -> str:
     others = [parts[name] for name in ("config", "lexicon", "vocab")]
-    contents = json.dumps(others).encode() + parts["weights"]
-    return checksum_bytes(contents)
+    return checksum_bytes(json.dumps(others).encode(), parts["weights"])
 
 
 def load_native_parts(parts: Any, where: Path = Path("biLM")) -> BiLMData:

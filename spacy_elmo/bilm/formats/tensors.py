@@ -1,7 +1,9 @@
 """Load and save arrays as safetensors files."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -11,19 +13,29 @@ from ...fingerprints import fill
 from ..errors import SourceError
 from .small_files import check_file
 
+PIECE = 2**21  # bytes that are read at once
 DTYPES = {"F32": np.float32, "F16": np.float16, "I8": np.int8}
 
 
-def load_arrays(path: Path) -> dict[str, np.ndarray]:
+def load_arrays(
+    path: Path, handle_piece: Callable[[memoryview], Any] = lambda piece: None
+) -> dict[str, np.ndarray]:
     """Load a file of weights. Raise SourceError if that fails.
 
+    handle_piece (Callable[[memoryview], Any]): Is called with each piece of the file as
+        soon as it has been read.
     RETURNS (dict[str, np.ndarray]): The arrays, as views of one buffer. safetensors
         only checks the file: while it copied arrays, other threads would have to wait.
     """
     buffer = np.empty(check_file(path, "weights"), dtype=np.uint8)
+    n_read = 0
     try:
         with path.open("rb", buffering=0) as file:
-            n_read = fill(file, buffer.data)
+            for start in range(0, len(buffer), PIECE):
+                piece = buffer.data[start : start + PIECE]
+                n_piece = fill(file, piece)
+                handle_piece(piece[:n_piece])
+                n_read += n_piece
         with safe_open(path, framework="numpy"):  # raises if the header does not fit
             pass
     except (SafetensorError, OSError, RuntimeError) as error:
