@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from typing import Any
 from unittest.mock import patch
 
+from spacy_elmo.bilm.training import directions
 from spacy_elmo.bilm.training import step as step_module
 from spacy_elmo.bilm.training.lstm_backward import LSTMFunction
 from spacy_elmo.pretrain import trainer
@@ -20,7 +21,7 @@ PARTS: list[tuple[Any, str, str]] = [
     (Epochs, "window", "reading and feeding"),
     (WindowEncoder, "encode", "reading and feeding"),
     (step_module, "encode_words", "encoder forward"),
-    (step_module, "side_by_side", DIRECTIONS),
+    (directions, "side_by_side", DIRECTIONS),
     (step_module, "encoder_gradients", "encoder backward"),
     (trainer, "clip_by_norm", "clipping"),
     (Adagrad, "step", "optimizer"),
@@ -28,8 +29,8 @@ PARTS: list[tuple[Any, str, str]] = [
 # Parts of a direction; both directions run at the same time.
 INNER: list[tuple[Any, str, str]] = [
     (step_module.Dropout, "__call__", "dropout"),
-    (step_module, "run_layer", "LSTMs forward"),
-    (step_module, "loss_and_gradients", "softmax forward and backward"),
+    (directions, "run_layer", "LSTMs forward"),
+    (directions, "loss_and_gradients", "softmax forward and backward"),
     (LSTMFunction, "backward", "LSTMs backward"),
 ]
 

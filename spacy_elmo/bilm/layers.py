@@ -99,7 +99,8 @@ class CharCNN(nn.Module):
         """
         if self.merges_filters(groups):
             embedding, *weights = self._to_autocast(self.embedding, *self.weights)
-            found = convolve_max(embedding, weights, groups)
+            moved = [to_device(ids, embedding.device) for ids in groups]
+            found = convolve_max(embedding, weights, moved)
             x = self.activation(found + torch.cat(list(self.biases)))
         else:
             x = torch.cat([self.convolve(ids) for ids in groups])
@@ -109,23 +110,22 @@ class CharCNN(nn.Module):
 
     def merges_filters(self, groups: Sequence[Tensor]) -> bool:
         """Tell whether to compute the filters of all widths at once, with
-        `convolve_max`: in training on a CPU, if all rows end with enough padding.
+        `convolve_max`: in training, if all rows end with enough padding.
 
-        groups (Sequence[Tensor]): Character ids, (n_words, length) each.
+        groups (Sequence[Tensor]): Character ids, (n_words, length) each, on the host.
         """
-        return (
-            torch.is_grad_enabled()
-            and self.embedding.device.type == "cpu"
-            and all(same_end(ids, self.widest) for ids in groups)
+        return torch.is_grad_enabled() and all(
+            same_end(ids, self.widest) for ids in groups
         )
 
     @staticmethod
     def _to_autocast(*weights: Tensor) -> list[Tensor]:
-        """Convert weights to the dtype of autocast on a CPU, if autocast is enabled. It
-        converts the inputs of torch's operations, but not those of `convolve_max`."""
-        if not torch.is_autocast_enabled("cpu"):
+        """Convert weights to the dtype of autocast, if autocast is enabled. It converts
+        the inputs of torch's operations, but not those of `convolve_max`."""
+        device = weights[0].device.type
+        if not torch.is_autocast_enabled(device):
             return list(weights)
-        return [weight.to(torch.get_autocast_dtype("cpu")) for weight in weights]
+        return [weight.to(torch.get_autocast_dtype(device)) for weight in weights]
 
     def convolve(self, ids: Tensor) -> Tensor:
         """Compute the activations of all filters, one width after another.

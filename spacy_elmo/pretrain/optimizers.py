@@ -5,6 +5,7 @@ import math
 import torch
 from torch import Tensor
 
+from ..bilm.devices import to_device
 from ..bilm.training.softmax_backward import Gradient, RowGradient
 from .pretrain_config import OptimizerConfig
 
@@ -30,7 +31,7 @@ class Adagrad:
     def step(self, name: str, gradient: Gradient, learn_rate: float) -> None:
         weight, total = self.weights[name], self.sums[name]
         if isinstance(gradient, RowGradient):
-            rows, values = gradient
+            rows, values = to_device(gradient.rows, total.device), gradient.values
             part = total[rows].addcmul_(values, values)
             total[rows] = part
             weight.index_add_(0, rows, values / part.sqrt_(), alpha=-learn_rate)
@@ -76,7 +77,7 @@ class AdamW:
         count = float(self.counts[name])
         rows: Tensor | None = None
         if isinstance(gradient, RowGradient):
-            rows, values = gradient
+            rows, values = to_device(gradient.rows, mean.device), gradient.values
             weight, mean, square = weight[rows], mean[rows], square[rows]
         else:
             values = gradient

@@ -111,13 +111,15 @@ class Ranks:
             with self._exchange():
                 dist.all_reduce(gradient)
             return gradient.div_(self.size)
-        n_rows = torch.tensor([len(gradient.rows)], device=gradient.rows.device)
+        # Row numbers are on the host, but NCCL needs tensors on a GPU.
+        device = gradient.values.device
+        n_rows = torch.tensor([len(gradient.rows)], device=device)
         sizes = self._gather(n_rows)
         longest = int(max(sizes))
-        rows = self._gather(_pad(gradient.rows, longest))
+        rows = self._gather(_pad(gradient.rows.to(device), longest))
         values = self._gather(_pad(gradient.values, longest))
         parts = [
-            RowGradient(r[: int(n)], v[: int(n)] / self.size)
+            RowGradient(r[: int(n)].cpu(), v[: int(n)] / self.size)
             for r, v, n in zip(rows, values, sizes)
         ]
         return merge_rows(parts)

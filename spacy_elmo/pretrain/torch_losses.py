@@ -4,9 +4,10 @@ import numpy as np
 import torch
 
 from ..bilm import BiLM
+from ..bilm.devices import to_device
 from ..bilm.engines.threads import side_by_side
 from ..bilm.state import LayerState, State
-from ..bilm.training.step import run_direction
+from ..bilm.training.directions import run_direction
 from .windows import WindowEncoder, WordNumbers
 
 
@@ -29,13 +30,14 @@ def compute_losses(
     assert head is not None
     window = window_encoder.encode(numbers)
     vectors = bilm.encoder(*window.ids)
-    chosen = torch.from_numpy(np.flatnonzero(mask)).to(bilm.device)
+    on_host = torch.from_numpy(np.flatnonzero(mask))
+    chosen = to_device(on_host, bilm.device)
 
     @torch.no_grad()
     def direction(d: int) -> tuple[float, list[LayerState]]:
         top, last = run_direction(bilm, d, vectors[window.tokens[d]], state)
         hidden = top.flatten(0, 1)[chosen]
-        targets = window.targets[d].flatten()[chosen]
+        targets = window.targets[d].flatten()[on_host]
         loss = -head.log_probs(hidden, targets).double().sum()
         return loss.item(), last
 

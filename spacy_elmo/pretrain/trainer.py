@@ -148,7 +148,7 @@ class Trainer:
         start = time.monotonic()
         settings, progress = self.settings, self.progress
         gradients: dict[str, Gradient] = {}
-        losses = torch.zeros(2)
+        losses = torch.zeros(2, device=self.bilm.device)
         frozen = progress.step < self.n_frozen_steps
         for _ in range(settings.accumulate):
             numbers = self.epochs.window(progress.epoch, progress.window)
@@ -162,7 +162,7 @@ class Trainer:
                 loss_scale=self.scaler.scale,
             )
             self.state = State(*(part.float() for part in step.state))
-            losses += step.losses.cpu()
+            losses += step.losses
             for name, gradient in step.gradients.items():
                 known = gradients.get(name)
                 parts = [gradient] if known is None else [known, gradient]
@@ -185,7 +185,7 @@ class Trainer:
         seconds = self.ranks.of_first(time.monotonic() - start)
         progress.seconds += seconds
         forward, backward = (
-            self.ranks.total(losses) / (n_words * self.ranks.size)
+            self.ranks.total(losses).cpu() / (n_words * self.ranks.size)
         ).tolist()
         speed = n_words * self.ranks.size / seconds
         self.on_step(

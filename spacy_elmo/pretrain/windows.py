@@ -162,9 +162,10 @@ class WindowEncoder:
         self.even = even
 
     def encode(self, numbers: WordNumbers) -> "Window":
-        """Encode a window as tensors on the device of a torch biLM."""
+        """Encode a window as tensors for a torch biLM."""
         import torch
 
+        from ..bilm.devices import to_device
         from ..bilm.training.step import Window
 
         device = self.bilm.new_zeros(0).device
@@ -172,11 +173,11 @@ class WindowEncoder:
         keep = None
         if self.forget:
             starts = (numbers.inputs[0] != 0).astype(np.float32)[:, :, None]
-            keep = torch.from_numpy(starts).to(device)
+            keep = to_device(starts, device)
         return Window(
             [torch.from_numpy(group) for group in ids],
-            torch.from_numpy(rows).to(device),
-            torch.from_numpy(self.find_targets(numbers)).to(device),
+            to_device(rows, device),
+            torch.from_numpy(self.find_targets(numbers)),
             keep,
         )
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from helpers import windows
 from helpers.fake_cuda import fake_cuda
 
 from spacy_elmo.bilm import (
@@ -24,6 +25,8 @@ from spacy_elmo.bilm import (
 )
 from spacy_elmo.bilm.engines import word_cache
 from spacy_elmo.bilm.state import State
+from spacy_elmo.bilm.training.step import Dropout, train_step
+from spacy_elmo.pretrain.optimizers import Adagrad
 
 # The biLM reads the addresses of weights to notice changes. Fake tensors have none.
 pytestmark = pytest.mark.filterwarnings("ignore:Accessing the data pointer of Fake")
@@ -150,6 +153,24 @@ def test_training_never_waits(gpu, kind, head):
 
 
 @pytest.mark.parametrize("head", ["full", "sampled", "adaptive"])
+@pytest.mark.slow
+def test_a_step_of_pretraining_never_waits(gpu, head):
+    """The host waits only afterwards, for the norm of the gradients and the losses."""
+    bilm = windows.make_bilm(head, dtype=torch.float32).to(gpu.device)
+    dropout = Dropout(0.1, 0, gpu.device)
+    with gpu.never_waits():
+        for frozen in (False, True):
+            window = windows.make_window(bilm, n_steps=2, dtype=torch.float32)
+            state = windows.make_state(bilm)
+            step = train_step(bilm, window, state, dropout, frozen=frozen)
+            assert step.losses.device == step.state.h.device == gpu.device
+    optimizer = Adagrad(dict(bilm.named_parameters()))
+    with gpu.never_waits():
+        for name, gradient in step.gradients.items():
+            optimizer.step(name, gradient, 0.1)
+
+
+@pytest.mark.parametrize("head", ["full", "sampled", "adaptive"])
 def test_softmax_in_chunks_with_targets_on_either_side(gpu, monkeypatch, head):
     monkeypatch.setattr(softmax, "MAX_LOGITS", 40)
     monkeypatch.setattr(softmax, "WORDS_AT_A_TIME", 7)
@@ -200,12 +221,9 @@ def test_each_step_runs_the_whole_batch(gpu):
     n_steps = max(lengths) + 2  # with the boundaries
     with gpu.never_waits():
         bilm.run([["bad"] * n for n in lengths], state)
-    whole_text = (len(lengths) * n_steps, 5)
-    steps = [x for x in gpu.products if x[1] in (5, 7) and x != whole_text]
-    # Each of 2 layers in 2 directions has a recurrent product and a projection.
+    # Each of 2 layers has a recurrent product and a projection, for both directions.
     for width in (5, 7):
-        assert steps.count((len(lengths), width)) == 2 * 2 * n_steps
-    assert len(steps) == 2 * 2 * 2 * n_steps
+        assert gpu.products.count((2, len(lengths), width)) == 2 * n_steps
 
 
 @pytest.mark.parametrize(

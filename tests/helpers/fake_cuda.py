@@ -1,6 +1,8 @@
 """A fake CUDA device, to test GPU code on a machine without a GPU."""
 
 import contextlib
+from collections import Counter
+from unittest.mock import patch
 
 import torch
 from torch._subclasses.fake_tensor import (
@@ -15,7 +17,16 @@ META = torch.device("meta")
 
 
 aten = torch.ops.aten
-PRODUCTS = {aten.mm.default: 0, aten.addmm.default: 1, aten.bmm.default: 0}
+PRODUCTS = {
+    aten.mm.default: 0,
+    aten.addmm.default: 1,
+    aten.bmm.default: 0,
+    aten.baddbmm_.default: 1,
+}
+# Operations that read values or count them on the host, which has to wait for them.
+ITEM, UNIQUE = aten._local_scalar_dense.default, aten._unique2.default
+# Operations beside views that launch no kernel.
+NO_KERNEL = ("aten::empty", "aten::new_empty", "aten::_unsafe_view", "aten::lift_fresh")
 
 
 class FakeGPU(TorchDispatchMode):
@@ -25,16 +36,25 @@ class FakeGPU(TorchDispatchMode):
 
     device (torch.device): The fake GPU, to which tests move their models.
     to_host (list[tuple]): The shape of each tensor that was copied to the CPU.
+    bytes_to_host (int): The size of these tensors and of the numbers that were read.
     products (list[tuple]): The shape of the left factor of each matrix product on the
         GPU.
+    launches (Counter[str]): The operations that compute on the GPU. Each counts as one
+        launch of a kernel, even if it launches several. Views, new memory and copies
+        between host and GPU count as none.
+    waits (list[str]): The operations for which the host waits for the GPU.
     """
 
     def __init__(self):
         super().__init__()
         self.device = torch.device("cuda:0")
-        self.to_host = []
-        self.products = []
         self._may_wait = True
+        self.reset()
+
+    def reset(self):
+        """Begin to count again."""
+        self.to_host, self.bytes_to_host = [], 0
+        self.products, self.launches, self.waits = [], Counter(), []
 
     @contextlib.contextmanager
     def never_waits(self):
@@ -65,9 +85,30 @@ class FakeGPU(TorchDispatchMode):
             source = args[0] if func is aten._to_copy.default else args[1]
             if target.type != source.device.type:
                 return self._copy(func, target, source, args, kwargs)
+        if func in (ITEM, UNIQUE):
+            return self._wait(func, args[0])
         if func in PRODUCTS:
             self.products.append(tuple(args[PRODUCTS[func]].shape))
+        self._count(func)
         return func(*args, **kwargs)
+
+    def _count(self, func):
+        if not func.is_view and not func.name().startswith(NO_KERNEL):
+            self.launches[func.name().split(".")[0]] += 1
+
+    def _wait(self, func, x):
+        """Return the number 1, or all values as if they were distinct."""
+        self._note_wait(f"{func}: a value on the host")
+        if func is ITEM:
+            self.bytes_to_host += x.element_size()
+            return 1.0 if x.dtype.is_floating_point else 1
+        self.bytes_to_host += 8  # the number of distinct values
+        self._count(func)
+        return x.flatten().clone(), torch.empty_like(x), x.new_empty(0)
+
+    def _note_wait(self, reason):
+        assert self._may_wait, reason
+        self.waits.append(reason)
 
     def _check_indices(self, x, indices):
         assert x.device == self.device, "an index for the host"
@@ -80,19 +121,32 @@ class FakeGPU(TorchDispatchMode):
     def _copy(self, func, target, source, args, kwargs):
         blocking = not kwargs.get("non_blocking", False)
         if target.type == "cpu":
-            assert self._may_wait, "a copy to the host"
+            self._note_wait("a copy to the host")
             assert func is aten._to_copy.default and blocking
             self.to_host.append(tuple(source.shape))
+            self.bytes_to_host += source.nbytes
             with unset_fake_temporarily():
                 return torch.zeros(
                     source.shape, dtype=kwargs.get("dtype", source.dtype)
                 )
-        assert self._may_wait or not blocking, "a copy that waits for the GPU"
+        if blocking:
+            self._note_wait("a copy that waits for the GPU")
         return func(*args, **kwargs)
+
+
+class HostGenerator(torch.Generator):
+    """A generator for the fake GPU. A CPU build of torch has none for a GPU."""
+
+    def __new__(cls, device=None):
+        return super().__new__(cls)
 
 
 @contextlib.contextmanager
 def fake_cuda():
     """Create a FakeGPU that is active within a `with` block."""
-    with FakeTensorMode(allow_non_fake_inputs=True), FakeGPU() as gpu:
+    with (
+        patch("torch.Generator", HostGenerator),
+        FakeTensorMode(allow_non_fake_inputs=True),
+        FakeGPU() as gpu,
+    ):
         yield gpu

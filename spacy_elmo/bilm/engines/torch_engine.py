@@ -7,6 +7,7 @@ import torch
 from .cpu import CPUEngine
 from .int8 import Int8Engine
 from .padded import PaddedEngine
+from .stacked import StackedEngine
 
 if TYPE_CHECKING:
     from ..model import BiLM
@@ -19,6 +20,7 @@ def make_engine(bilm: "BiLM", precision: str) -> CPUEngine | PaddedEngine:
     if precision == "int8" and not on_cpu:
         raise ValueError("int8 needs a float32 model on a CPU")
     if not on_cpu:
-        return PaddedEngine(bilm)
+        engine = PaddedEngine if bilm.device.type == "cpu" else StackedEngine
+        return engine(bilm)
     engine_type = Int8Engine if precision == "int8" else CPUEngine
     return engine_type(bilm.encoder, bilm.directions, bilm.config.lstm.skip_connections)

@@ -1,4 +1,4 @@
-"""The convolutions of a character CNN, for training on a CPU. Computes the same as
+"""The convolutions of a character CNN, for training. Computes the same as
 CharCNN.convolve, but with one matrix product for filters of all widths and a
 hand-written backward pass."""
 
@@ -78,7 +78,7 @@ class ConvolveMax(torch.autograd.Function):
             d_chars = d.new_zeros(*ids.shape, char_dim, dtype=wide)
             for k in range(len(weight) // char_dim):
                 columns = slice(k * char_dim, (k + 1) * char_dim)
-                d_chars[:, k : k + d.shape[1]] += d[:, :, columns]
+                d_chars[:, k : k + d.shape[1]].add_(d[:, :, columns])
             d_embedding.index_add_(0, ids.flatten(), d_chars.flatten(0, 1))
         gradients = d_embedding.to(embedding.dtype), d_weight.to(weight.dtype)
         return (*gradients, *(None for _ in groups))

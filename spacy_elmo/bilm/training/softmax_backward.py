@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from ..devices import to_device
 from ..softmax import FullSoftmax, SampledSoftmax, Softmax
 from .matmul import matmul
 
@@ -15,15 +16,16 @@ CHUNK_LOGITS = 2**23  # logits at a time: 32 MB, enough for fast products
 
 
 class RowGradient(NamedTuple):
-    """The gradient of a few rows of a large table: the distinct row numbers (n,) and
-    the gradient of each row (n, ...)."""
+    """The gradient of a few rows of a large table: the distinct row numbers (n,), on
+    the host, and the gradient of each row (n, ...)."""
 
     rows: Tensor
     values: Tensor
 
 
 Gradient = Tensor | RowGradient
-# Distinct words (n_samples,) and the number of draws; see SampledSoftmax.draw.
+# Distinct words (n_samples,), on the host, and the number of draws; see
+# SampledSoftmax.draw.
 Sample = tuple[Tensor, int]
 
 
@@ -40,12 +42,10 @@ class HeadResult(NamedTuple):
     gradients: dict[str, Gradient]
 
 
-def draw_sample(head: Softmax, device: torch.device) -> Sample | None:
+def draw_sample(head: Softmax) -> Sample | None:
     """Draw the sample of words for the loss of a sampled softmax. Return None for a
     softmax of another type."""
-    if isinstance(head, SampledSoftmax):
-        return head.draw(device)
-    return None
+    return head.draw() if isinstance(head, SampledSoftmax) else None
 
 
 def loss_and_gradients(
@@ -58,7 +58,7 @@ def loss_and_gradients(
     """Compute the loss of the targets and its gradients.
 
     hidden (Tensor): Hidden states, (n, proj).
-    targets (Tensor): The words to predict, (n,).
+    targets (Tensor): The words to predict, (n,), on the host.
     sample (Sample | None): The result of draw_sample.
     dtype (torch.dtype | None): The dtype of a sampled softmax's matrix products; None
         for the dtype of hidden.
@@ -88,6 +88,7 @@ def _full(head: FullSoftmax, hidden: Tensor, targets: Tensor) -> HeadResult:
     d_weights = hidden.new_zeros(inputs.shape[1], head.n_words)
     d_hidden = torch.empty_like(hidden)
     loss = hidden.new_zeros(())
+    targets = to_device(targets, hidden.device)
     size = max(1, CHUNK_LOGITS // head.n_words)
     for start in range(0, len(hidden), size):
         rows = slice(start, start + size)
@@ -115,12 +116,17 @@ def _sampled(
     dtype: torch.dtype,
 ) -> HeadResult:
     words, n_tries = sample
-    weight, bias = head.weight[words], head.bias[words]
-    own_weight = head.weight[targets]  # (n, proj)
-    own = (hidden * own_weight).sum(1) + head.bias[targets]
-    own = own - head.log_expected_count(targets, n_tries)  # (n,)
-    bias = bias - head.log_expected_count(words, n_tries)
-    weight = weight.to(dtype)
+    # Their distinct numbers, among others, are found on the host, without waiting.
+    rows, own_rows = (to_device(x, hidden.device) for x in (words, targets))
+    own_weight = head.weight[own_rows]  # (n, proj)
+    own = (hidden * own_weight).sum(1) + head.bias[own_rows]
+    own_count, count = (
+        to_device(head.log_expected_count(x, n_tries), hidden.device)
+        for x in (targets, words)
+    )
+    own = own - own_count  # (n,)
+    bias = head.bias[rows] - count
+    weight = head.weight[rows].to(dtype)
     others = matmul(hidden.to(dtype), weight.t()).to(hidden.dtype)  # (n, n_samples)
     others += bias
     _forbid(others, words, targets)
@@ -159,12 +165,12 @@ def _forbid(logits: Tensor, words: Tensor, targets: Tensor) -> None:
 
     logits (Tensor): (n, n_samples), changed in place.
     words (Tensor): The sampled words, (n_samples,).
-    targets (Tensor): (n,).
+    targets (Tensor): (n,). Like words, they are on the host.
     """
     ranked, order = words.sort()
     place = torch.searchsorted(ranked, targets).clamp_max_(len(words) - 1)
-    hit = ranked[place] == targets
-    column = order[place][:, None]
+    hit = to_device(ranked[place] == targets, logits.device)
+    column = to_device(order[place], logits.device)[:, None]
     old = logits.gather(1, column)
     logits.scatter_(1, column, old.masked_fill(hit[:, None], float("-inf")))
 
@@ -176,11 +182,14 @@ def merge_rows(parts: Sequence[RowGradient]) -> RowGradient:
     )
     values = torch.cat([part.values for part in parts])
     total = values.new_zeros(len(rows), *values.shape[1:])
+    places = to_device(places, values.device)
     return RowGradient(rows, total.index_add_(0, places, values))
 
 
 def add_gradients(parts: list[Gradient]) -> Gradient:
     """Add up gradients of one weight."""
+    if len(parts) == 1:
+        return parts[0]
     if isinstance(parts[0], RowGradient):
         return merge_rows([part for part in parts if isinstance(part, RowGradient)])
     dense = [part for part in parts if isinstance(part, Tensor)]

@@ -1,25 +1,16 @@
 """One training step: the gradients of both directions over a window of streams."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from ..engines.threads import side_by_side
 from ..model import BiLM
-from ..stack import run_stack
-from ..state import LayerState, State
-from .lstm_backward import run_layer
-from .softmax_backward import (
-    Gradient,
-    Sample,
-    add_gradients,
-    draw_sample,
-    loss_and_gradients,
-)
+from ..state import State
+from .directions import run_in_threads, run_stacked
+from .softmax_backward import Gradient, add_gradients, draw_sample
 
 
 class Window(NamedTuple):
@@ -31,7 +22,8 @@ class Window(NamedTuple):
     tokens: The word that each direction reads at each step, (2, n_steps, n_rows): a row
         of ids, counted through all groups.
     targets: The word of the softmax that each direction should predict, (2, n_steps,
-        n_rows).
+        n_rows). They are on the host, where their distinct words are found without
+        waiting for a GPU.
     keep: 0 where a row forgets its state before a step, 1 elsewhere, (n_steps, n_rows,
         1); None if states are never forgotten.
     """
@@ -67,11 +59,15 @@ class Dropout:
             generator.manual_seed(2 * seed + number)
 
     def __call__(self, x: Tensor, direction: int) -> Tensor:
+        return self.both(x[None], [direction])[0]
+
+    def both(self, x: Tensor, directions: Sequence[int] = (0, 1)) -> Tensor:
+        """Apply dropout to the inputs of several directions, (n_directions, ...)."""
         if not self.rate:
             return x
-        kept = torch.empty_like(x).bernoulli_(
-            1 - self.rate, generator=self.generators[direction]
-        )
+        kept = torch.empty_like(x)
+        for part, direction in zip(kept, directions, strict=True):
+            part.bernoulli_(1 - self.rate, generator=self.generators[direction])
         return x * kept.div_(1 - self.rate)
 
 
@@ -84,6 +80,8 @@ def train_step(
     frozen: bool = False,
     dtype: torch.dtype | None = None,
     loss_scale: float = 1.0,
+    stacked: bool | None = None,
+    compiled: bool = False,
 ) -> Step:
     """Compute the gradients of a window.
 
@@ -94,132 +92,30 @@ def train_step(
     loss_scale (float): Multiplies the gradients while they pass through the LSTMs and
         the encoder, so that float16 does not lose small ones. The returned gradients
         are divided by it again.
+    stacked (bool | None): Compute both directions in the same operations instead of in
+        two threads. None for what is faster on the device.
+    compiled (bool): If stacked, compile the steps of the LSTMs.
     RETURNS (Step): Losses, gradients and the new state.
     """
     assert bilm.softmax is not None
     n_targets = window.targets[0].numel()
     vectors = encode_words(bilm, window, frozen, dtype)
-    samples = [draw_sample(bilm.softmax, bilm.device) for _ in range(2)]
-    tasks = [
-        partial(
-            _direction,
-            bilm,
-            window,
-            vectors.detach(),
-            state,
-            dropout,
-            d,
-            sample,
-            None if frozen else loss_scale,
-        )
-        for d, sample in enumerate(samples)
-    ]
-    first, second = side_by_side(tasks, parallel=bilm.device.type == "cpu")
+    samples = [draw_sample(bilm.softmax) for _ in range(2)]
+    if stacked is None:
+        stacked = bilm.device.type != "cpu"
+    run = partial(run_stacked, compiled=compiled) if stacked else run_in_threads
+    scale = None if frozen else loss_scale
+    found = run(bilm, window, vectors.detach(), state, dropout, samples, scale)
     gradients: dict[str, Gradient] = {}
-    for name in first.head:
-        total = add_gradients([first.head[name], second.head[name]])
+    for name in found.heads[0].gradients:
+        total = add_gradients([head.gradients[name] for head in found.heads])
         gradients[f"softmax.{name}"] = _scaled(total, 0.5 / n_targets)
     if not frozen:
-        d_vectors = first.d_vectors + second.d_vectors
-        encoder = encoder_gradients(bilm, vectors, d_vectors)
-        for name, part in {**first.layers, **second.layers, **encoder}.items():
+        encoder = encoder_gradients(bilm, vectors, found.d_vectors)
+        for name, part in {**found.layers, **encoder}.items():
             gradients[name] = _scaled(part, 0.5 / n_targets / loss_scale)
-    new_state = State.stack([first.states, second.states])
-    return Step(torch.stack([first.loss, second.loss]), gradients, new_state)
-
-
-class _Direction(NamedTuple):
-    loss: Tensor
-    d_vectors: Tensor
-    layers: dict[str, Gradient]
-    head: dict[str, Gradient]
-    states: list[LayerState]
-
-
-def _direction(
-    bilm: BiLM,
-    window: Window,
-    vectors: Tensor,
-    state: State,
-    dropout: Dropout,
-    d: int,
-    sample: Sample | None,
-    loss_scale: float | None,
-) -> _Direction:
-    """Run one direction, forward and backward.
-
-    vectors (Tensor): The vectors of distinct words, (n_words, proj).
-    d (int): The direction: 0 forward, 1 backward.
-    loss_scale (float | None): As for train_step. None computes only the gradients of
-        the softmax.
-    """
-    frozen = loss_scale is None
-    assert bilm.softmax is not None
-    layers = bilm.directions[d]
-    root = ("forward_layers", "backward_layers")[d]
-    with torch.set_grad_enabled(not frozen):
-        # Each direction computes its own gradients: one backward pass for both would
-        # run in a single thread.
-        vectors = vectors.requires_grad_(not frozen)
-        # Unlike indexing, F.embedding adds up gradients in a fixed order.
-        x = F.embedding(window.tokens[d], vectors)  # (n_steps, n_rows, proj)
-        drop = partial(dropout, direction=d)
-        top, last = run_direction(bilm, d, x, state, window.keep, dropout=drop)
-        hidden = drop(top).flatten(0, 1)  # (n_steps * n_rows, proj)
-    head = loss_and_gradients(
-        bilm.softmax,
-        hidden.detach().to(bilm.dtype),
-        window.targets[d].flatten(),
-        sample,
-        # Do not use float16, which would lose small probabilities.
-        torch.bfloat16 if hidden.dtype == torch.bfloat16 else None,
-    )
-    grads: dict[str, Gradient] = {}
-    d_vectors = vectors
-    if loss_scale is not None:
-        named = {
-            f"{root}.{j}.{name}": weight
-            for j, layer in enumerate(layers)
-            for name, weight in layer.named_parameters()
-        }
-        d_vectors, *parts = torch.autograd.grad(
-            hidden,
-            [vectors, *named.values()],
-            (head.d_hidden * loss_scale).to(hidden.dtype),
-        )
-        grads = dict(zip(named, parts))
-    return _Direction(head.loss, d_vectors, grads, head.gradients, last)
-
-
-def run_direction(
-    bilm: BiLM,
-    direction: int,
-    x: Tensor,
-    state: State,
-    keep: Tensor | None = None,
-    *,
-    dropout: Callable[[Tensor], Tensor] | None = None,
-) -> tuple[Tensor, list[LayerState]]:
-    """Run all layers of one direction over streams.
-
-    x (Tensor): Token vectors in the order in which this direction reads them,
-        (n_steps, n_rows, proj).
-    state (State): States to start from. They get no gradient.
-    keep (Tensor | None): As for run_layer.
-    dropout (Callable | None): Applied to the inputs of each layer.
-    RETURNS (tuple[Tensor, list[LayerState]]): The outputs of the top layer, (n_steps,
-        n_rows, proj), and the last state of each layer.
-    """
-    outputs = run_stack(
-        bilm.directions[direction],
-        x,
-        state.layers(direction),
-        lambda layer, x, start: run_layer(layer, x, start, keep),
-        skip_connections=bilm.config.lstm.skip_connections,
-        dropout=dropout,
-    )
-    layers, last = zip(*outputs)
-    return layers[-1], list(last)
+    losses = torch.stack([head.loss for head in found.heads])
+    return Step(losses, gradients, found.state)
 
 
 def encode_words(

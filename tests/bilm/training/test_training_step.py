@@ -72,14 +72,21 @@ def check_gradients(bilm, window, monkeypatch, *, rate=0.0, **options):
             assert gradient.abs().max() > 0, name
 
 
+# A CPU runs each direction in a thread; a GPU runs both in the same operations.
+stacked_or_not = pytest.mark.parametrize("stacked", [False, True])
+
+
 @pytest.mark.parametrize("rate", [0.0, 0.4])
 @pytest.mark.parametrize("forget", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
-def test_gradients_are_those_of_autograd(monkeypatch, kind, forget, rate):
+@stacked_or_not
+def test_gradients_are_those_of_autograd(monkeypatch, kind, forget, rate, stacked):
     bilm = make_bilm(kind)
-    check_gradients(bilm, make_window(bilm, forget=forget), monkeypatch, rate=rate)
+    window = make_window(bilm, forget=forget)
+    check_gradients(bilm, window, monkeypatch, rate=rate, stacked=stacked)
 
 
+@stacked_or_not
 @pytest.mark.parametrize(
     "sizes",
     [
@@ -96,25 +103,29 @@ def test_gradients_are_those_of_autograd(monkeypatch, kind, forget, rate):
         },  # the encoder has no trainable weights
     ],
 )
-def test_gradients_of_other_sizes(monkeypatch, sizes):
+def test_gradients_of_other_sizes(monkeypatch, sizes, stacked):
     bilm = make_bilm(**sizes)
-    check_gradients(bilm, make_window(bilm), monkeypatch)
+    check_gradients(bilm, make_window(bilm), monkeypatch, stacked=stacked)
 
 
-def test_loss_scale_does_not_change_the_gradients(monkeypatch):
+@stacked_or_not
+def test_loss_scale_does_not_change_the_gradients(monkeypatch, stacked):
     bilm = make_bilm()
-    check_gradients(bilm, make_window(bilm), monkeypatch, loss_scale=1024.0)
+    window = make_window(bilm)
+    check_gradients(bilm, window, monkeypatch, loss_scale=1024.0, stacked=stacked)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_frozen_gives_the_gradients_of_the_softmax(kind):
+@stacked_or_not
+def test_frozen_gives_the_gradients_of_the_softmax(kind, stacked):
     bilm = make_bilm(kind)
     steps = []
     for frozen in (False, True):
         torch.manual_seed(1)
         dropout = Dropout(0.3, 0, bilm.device)
         state = State.zeros(bilm.config.lstm, N_ROWS, bilm.weight)
-        steps.append(train_step(bilm, make_window(bilm), state, dropout, frozen=frozen))
+        options = {"frozen": frozen, "stacked": stacked}
+        steps.append(train_step(bilm, make_window(bilm), state, dropout, **options))
     whole, part = steps
     names = {f"softmax.{name}" for name, _ in bilm.softmax.named_parameters()}
     assert set(part.gradients) == names
@@ -127,13 +138,14 @@ def test_frozen_gives_the_gradients_of_the_softmax(kind):
 
 @pytest.mark.parametrize("kind", ["full", "sampled"])
 @pytest.mark.parametrize("dtype, scale", [(torch.bfloat16, 1), (torch.float16, 2**14)])
-def test_shorter_dtypes_come_close(dtype, scale, kind):
+@stacked_or_not
+def test_shorter_dtypes_come_close(dtype, scale, kind, stacked):
     bilm = make_bilm(kind, dtype=torch.float32, scale=1.0)
     window = make_window(bilm, dtype=torch.float32)
     state = make_state(bilm)
     dropout = Dropout(0.0, 0, bilm.device)
     steps = []
-    for settings in ({}, {"dtype": dtype, "loss_scale": scale}):
+    for settings in ({}, {"dtype": dtype, "loss_scale": scale, "stacked": stacked}):
         torch.manual_seed(0)  # for the words of the sampled softmax
         steps.append(train_step(bilm, window, state, dropout, **settings))
     exact, short = steps
