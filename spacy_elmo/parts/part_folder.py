@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..files import explain_errors, is_temporary, one_writer, write_atomically
-from ..fingerprints import has_checksum
+from ..fingerprints import fingerprint_data, has_checksum
 from ..regular_files import open_regular, read_regular
 from .part_tasks import Record
 
@@ -16,7 +16,9 @@ from .part_tasks import Record
 MANIFEST, JOURNAL = "_manifest.json", "_parts.jsonl"
 KIND = "spacy-elmo parts"
 PART_NAME = f"{'[0-9]' * 8}-{'[0-9a-f]' * 16}.*"
+CHECKSUM = "checksum"
 MAX_MANIFEST = 2**31  # bytes: some ten million parts
+MAX_ENTRY = 10_000  # bytes of a line in the journal
 
 
 class PartFolder:
@@ -36,7 +38,7 @@ class PartFolder:
 
         say (Callable[[str], None]): Called with a sentence about each damaged part.
         """
-        for record in [*self._read_manifest(), *self._read_journal()]:
+        for record in [*self._read_manifest(say), *self._read_journal()]:
             self.records[record.name] = record
         for record in list(self.records.values()):
             path = self.path / record.name
@@ -55,7 +57,8 @@ class PartFolder:
             def note(record: Record) -> None:
                 # The line break before the record ends a line that was cut off when an
                 # earlier run was killed.
-                file.write(f"\n{json.dumps(record)}\n")
+                entry = _add_checksum({"part": record._asdict()})
+                file.write(f"\n{json.dumps(entry)}\n")
                 file.flush()
                 self.records[record.name] = record
 
@@ -76,6 +79,7 @@ class PartFolder:
             "rows": sum(part.rows for part in parts),
             "parts": [part._asdict() for part in parts],
         }
+        manifest = _add_checksum(manifest)
         text = json.dumps(manifest, indent=1) + "\n"
         write_atomically(self.path / MANIFEST, lambda path: path.write_text(text))
         (self.path / JOURNAL).unlink(missing_ok=True)
@@ -85,7 +89,7 @@ class PartFolder:
                 path.unlink()
         return manifest
 
-    def _read_manifest(self) -> list[Record]:
+    def _read_manifest(self, say: Callable[[str], None]) -> list[Record]:
         path = self.path / MANIFEST
         if not path.exists():
             return []
@@ -93,27 +97,47 @@ class PartFolder:
             data = json.loads(read_regular(path, MAX_MANIFEST))
             if data["kind"] != KIND:
                 raise ValueError
-            return [_to_record(part.values()) for part in data["parts"]]
-        except (ValueError, KeyError, TypeError, AttributeError):
+            if _is_whole(data):
+                return [_to_record(part) for part in data["parts"]]
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise ValueError(
                 f"{path}: found something else than a manifest of this command; delete "
                 "it to compute all parts again, or choose another folder"
             ) from None
+        say(f"{path}: the checksum does not match; computing all parts again")
+        return []
 
     def _read_journal(self) -> Iterator[Record]:
         path = self.path / JOURNAL
         if not path.exists():
             return
         with open_regular(path) as file:
-            for line in file:
+            while line := file.readline(MAX_ENTRY):
                 try:
-                    yield _to_record(json.loads(line))
-                except (ValueError, TypeError):  # empty, or the end of a killed run
+                    entry = json.loads(line)
+                    if _is_whole(entry):
+                        yield _to_record(entry["part"])
+                # An empty line, the end of a killed run, or damage.
+                except (ValueError, KeyError, TypeError, RecursionError):
                     continue
 
 
-def _to_record(values: Iterable[Any]) -> Record:
-    record = Record(*values)
+def _add_checksum(data: dict[str, Any]) -> dict[str, Any]:
+    return {**data, CHECKSUM: fingerprint_data(data)}
+
+
+def _is_whole(data: Any) -> bool:
+    """Tell whether data is what `_add_checksum` has returned."""
+    if not isinstance(data, dict):
+        return False
+    return data == _add_checksum({k: v for k, v in data.items() if k != CHECKSUM})
+
+
+def _to_record(data: Any) -> Record:
+    record = Record(**data)
+    numbers = (record.first, record.items, record.rows)
+    if not all(type(number) is int and number >= 0 for number in numbers):
+        raise ValueError(f"found the numbers {numbers} of a part")
     # A name leads to a file that is replaced, so it may not lead out of the folder.
     if not isinstance(record.name, str) or not Path(record.name).match(PART_NAME):
         raise ValueError(f"found the part {record.name!r}")

@@ -8,6 +8,7 @@ from functools import partial
 import pytest
 
 from spacy_elmo.files import WriteError, one_writer
+from spacy_elmo.fingerprints import fingerprint_data
 from spacy_elmo.parts.part_runs import make_parts
 
 ITEMS = [f"item {n}" for n in range(11)]
@@ -151,20 +152,51 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
     assert (tmp_path / "mine.txt").read_text() == "mine"
 
 
-@pytest.mark.parametrize("text", ["", "[1]", '{"kind": "other", "parts": []}'])
+@pytest.mark.parametrize(
+    "text", ["", "[1]", "[" * 10**5, '{"kind": "other", "parts": []}']
+)
 def test_a_manifest_of_something_else_is_refused(tmp_path, text):
     (tmp_path / "_manifest.json").write_text(text)
     with pytest.raises(ValueError, match="found something else than a manifest"):
         run(Maker(), tmp_path)
 
 
-def test_a_manifest_cannot_name_files_outside(tmp_path):
-    out = tmp_path / "out"
-    found = run(Maker(), out)
-    found["parts"][0]["name"] = "../" + found["parts"][0]["name"]
-    (out / "_manifest.json").write_text(json.dumps(found))
+@pytest.mark.parametrize("name", ["rows", "items", "first", "checksum", "name"])
+@pytest.mark.parametrize("value", [7, "7", None, 10**400, float("nan")])
+def test_a_damaged_manifest_is_not_believed(tmp_path, name, value):
+    expected = run(Maker(), tmp_path)
+    path = tmp_path / "_manifest.json"
+    damaged = json.loads(path.read_text())
+    damaged["parts"][1][name] = value
+    path.write_text(json.dumps(damaged))
+    maker, said = Maker(), []
+    assert run(maker, tmp_path, say=said.append) == expected
+    assert maker.made == [0, 3, 6, 9] and read(tmp_path) == EXPECTED
+    assert said == [f"{path}: the checksum does not match; computing all parts again"]
+
+
+def test_a_damaged_line_of_the_journal_costs_one_part(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        run(Maker(stop_before=9), tmp_path)
+    journal = tmp_path / "_parts.jsonl"
+    text = journal.read_text().replace('"rows": 3', '"rows": 5', 1)
+    journal.write_text("[" * 10**5 + "\n" + text)
+    maker = Maker()
+    assert run(maker, tmp_path)["rows"] == 11
+    assert maker.made == [0, 9] and read(tmp_path) == EXPECTED
+
+
+@pytest.mark.parametrize("change", [{"name": "../x"}, {"rows": "3"}, {"more": 1}])
+def test_a_manifest_with_a_right_checksum_is_checked_too(tmp_path, change):
+    found = run(Maker(), tmp_path / "out")
+    del found["checksum"]
+    if "name" in change:
+        change = {"name": "../" + found["parts"][0]["name"]}
+    found["parts"][0].update(change)
+    found["checksum"] = fingerprint_data(found)
+    (tmp_path / "out" / "_manifest.json").write_text(json.dumps(found))
     with pytest.raises(ValueError, match="found something else than a manifest"):
-        run(Maker(), out)
+        run(Maker(), tmp_path / "out")
 
 
 def test_one_writer_at_a_time(tmp_path):
