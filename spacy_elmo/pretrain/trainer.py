@@ -1,7 +1,6 @@
 """Train a biLM: the training loop, evaluations, checkpoints and limits."""
 
 import math
-import signal
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -26,6 +25,7 @@ from .perplexity import Perplexity, evaluate
 from .pretrain_config import PretrainConfig
 from .ranks import Ranks
 from .schedule import schedule
+from .stop_signals import call_on_signals
 from .training_progress import Progress, StepReport, count_words_read
 from .vocab import softmax_numbers
 from .windows import Epochs, WindowEncoder
@@ -61,14 +61,14 @@ class Trainer:
         assert bilm.vocab is not None
         if bilm.device.type == "cpu":
             keep_freed_memory()
-        self.config = config
-        self.settings = settings = config.training
+        self.config = training = config.training
+        self.corpus_config = config.corpus
         self.bilm = bilm
         self.words_before = count_words_read(bilm.config.training)
         self.corpus = corpus
         self.output = output
         self.ranks = ranks
-        self.n_frozen_steps = settings.warmup_softmax_steps if new_softmax else 0
+        self.n_frozen_steps = training.warmup_softmax_steps if new_softmax else 0
         self.on_step = on_step
         self.on_evaluation = on_evaluation
         self.on_checkpoint = on_checkpoint
@@ -78,26 +78,26 @@ class Trainer:
             corpus.words,
             outputs,
             boundaries,
-            forget=not settings.carry_state,
+            forget=not training.carry_state,
             even=bilm.device.type == "cpu",
         )
-        mine = settings.batch_size
+        mine = training.batch_size
         self.epochs = Epochs(
             corpus.train,
             n_rows=mine * ranks.size,
-            n_steps=settings.window,
-            seed=settings.seed,
+            n_steps=training.window,
+            seed=training.seed,
             rows=slice(ranks.rank * mine, (ranks.rank + 1) * mine),
         )
         self.progress = Progress()
         self.state = State.zeros(bilm.config.lstm, mine, bilm.weight)
         self.dropout = Dropout(
-            settings.dropout, settings.seed * 1000 + ranks.rank, bilm.device
+            training.dropout, training.seed * 1000 + ranks.rank, bilm.device
         )
         self.weights = {n: p for n, p in bilm.named_parameters() if p.requires_grad}
         data = {name: weight.data for name, weight in self.weights.items()}
-        self.optimizer = make_optimizer(data, settings.optimizer)
-        self.scaler = LossScaler(settings.precision)
+        self.optimizer = make_optimizer(data, training.optimizer)
+        self.scaler = LossScaler(training.precision)
         # Whether this process got a signal to stop, and whether all processes know.
         self.got_signal = self.stopping = False
         ranks.share(list(self.weights.values()))
@@ -109,19 +109,19 @@ class Trainer:
     def run(self) -> None:
         """Train until a limit is reached or a signal asks to stop. Either way, write a
         checkpoint at the end."""
-        restore_signals = self._stop_on_signals()
+        restore_signals = call_on_signals(self._note_signal)
         saved_at = self.progress.seconds
         evaluated = self.progress.step
         saved = self.progress.step or -1  # a run resumes from a step that is saved
         try:
             while not self._done():
                 self.step()
-                due = self.progress.step % self.settings.eval_frequency == 0
+                due = self.progress.step % self.config.eval_frequency == 0
                 if due and len(self.corpus.dev.tokens):
                     self._on_the_clock(self.evaluate)
                     evaluated = self.progress.step
                 minutes = (self.progress.seconds - saved_at) / 60
-                if due or minutes >= self.settings.checkpoint_minutes:
+                if due or minutes >= self.config.checkpoint_minutes:
                     self._on_the_clock(self.save)
                     saved, saved_at = self.progress.step, self.progress.seconds
             if not self.stopping and evaluated != self.progress.step:
@@ -137,6 +137,9 @@ class Trainer:
         finally:
             restore_signals()
 
+    def _note_signal(self) -> None:
+        self.got_signal = True
+
     def _on_the_clock(self, work: Callable[[], Any]) -> None:
         """Do some work, and count its time as training time, which has a limit."""
         start = time.monotonic()
@@ -146,11 +149,11 @@ class Trainer:
     def step(self) -> None:
         """Compute the gradients of some windows and update the weights once."""
         start = time.monotonic()
-        settings, progress = self.settings, self.progress
+        config, progress = self.config, self.progress
         gradients: dict[str, Gradient] = {}
         losses = torch.zeros(2, device=self.bilm.device)
         frozen = progress.step < self.n_frozen_steps
-        for _ in range(settings.accumulate):
+        for _ in range(config.accumulate):
             numbers = self.epochs.window(progress.epoch, progress.window)
             step = train_step(
                 self.bilm,
@@ -158,7 +161,7 @@ class Trainer:
                 self.state,
                 self.dropout,
                 frozen=frozen,
-                dtype=getattr(torch, settings.precision),
+                dtype=getattr(torch, config.precision),
                 loss_scale=self.scaler.scale,
             )
             self.state = State(*(part.float() for part in step.state))
@@ -169,16 +172,16 @@ class Trainer:
                 gradients[name] = add_gradients(parts)
             self.advance()
         self.bilm.weights_changed()
-        scale = settings.window if settings.sum_over_window else 1
-        _scale(gradients, scale / settings.accumulate)
+        scale = config.window if config.sum_over_window else 1
+        _scale(gradients, scale / config.accumulate)
         gradients = self.ranks.mean(gradients)
-        norm = clip_by_norm(gradients, settings.clip_norm)
+        norm = clip_by_norm(gradients, config.clip_norm)
         rate = self.learn_rate()
         if self.scaler.accepts(norm):
             for name, gradient in gradients.items():
                 if name in self.weights:
                     self.optimizer.step(name, gradient, rate)
-        n_words = settings.batch_size * settings.window * settings.accumulate
+        n_words = config.batch_size * config.window * config.accumulate
         progress.step += 1
         progress.n_words += n_words * self.ranks.size
         # All processes need the same time: learning rate and limits can depend on it.
@@ -202,7 +205,7 @@ class Trainer:
             self.progress.epoch += 1
             # The next epoch does not continue the sentences that the rows ended with.
             self.state = State.zeros(
-                self.bilm.config.lstm, self.settings.batch_size, self.bilm.weight
+                self.bilm.config.lstm, self.config.batch_size, self.bilm.weight
             )
 
     def evaluate(self) -> Perplexity:
@@ -227,20 +230,20 @@ class Trainer:
     def share_done(self) -> float:
         """Return how much of the training is done, as a share of the nearest limit.
         Patience does not count, because each better evaluation starts it again."""
-        settings, progress = self.settings, self.progress
+        config, progress = self.config, self.progress
         epochs = progress.epoch + progress.window / self.epochs.n_windows
         limits = [
-            (progress.step, settings.max_steps),
-            (epochs, settings.max_epochs),
-            (progress.n_words, settings.max_words),
-            (progress.seconds / 60, settings.max_minutes),
+            (progress.step, config.max_steps),
+            (epochs, config.max_epochs),
+            (progress.n_words, config.max_words),
+            (progress.seconds / 60, config.max_minutes),
         ]
         return max((value / limit for value, limit in limits if limit), default=0.0)
 
     def _done(self) -> bool:
         """Return whether to stop, and find out whether any process got a signal."""
         self.stopping = self.ranks.any(self.got_signal)
-        patience = self.settings.patience
+        patience = self.config.patience
         out_of_patience = 0 < patience <= self.progress.since_best
         return self.stopping or self.ranks.any(
             out_of_patience or self.share_done() >= 1
@@ -248,10 +251,10 @@ class Trainer:
 
     def learn_rate(self) -> float:
         """Return the learning rate of the next step."""
-        settings = self.settings
+        config = self.config
         share = min(1.0, self.share_done())
-        factor = schedule(settings.schedule, self.progress.step, share)
-        return settings.optimizer.learn_rate * factor
+        factor = schedule(config.schedule, self.progress.step, share)
+        return config.optimizer.learn_rate * factor
 
     def save(self) -> None:
         """Write a checkpoint."""
@@ -271,7 +274,7 @@ class Trainer:
         facts = {
             "progress": asdict(self.progress),
             "n_ranks": self.ranks.size,
-            "run": describe_run(self.bilm, self.settings),
+            "run": describe_run(self.bilm, self.config),
             "loss_scale": [self.scaler.scale, self.scaler.n_good],
             "random_sizes": [len(state) for state in states],
             "fingerprint": self.corpus.meta["fingerprint"],
@@ -306,7 +309,7 @@ class Trainer:
         targets = {f"weights.{n}": t for n, t in self.bilm.state_dict().items()}
         optimizer = self.optimizer.state()
         targets.update({f"optimizer.{name}": t for name, t in optimizer.items()})
-        run = describe_run(self.bilm, self.settings)
+        run = describe_run(self.bilm, self.config)
         check_fit(self.checkpoints.folder, facts, run, tensors, targets)
         with torch.no_grad():
             for name, tensor in targets.items():
@@ -314,7 +317,7 @@ class Trainer:
         self.bilm.weights_changed()
         self.scaler.scale, self.scaler.n_good = facts["loss_scale"]
         self.progress = Progress(**facts["progress"])
-        window, changes = find_place(facts, tensors, self.settings, self.ranks.size)
+        window, changes = find_place(facts, tensors, self.config, self.ranks.size)
         self.progress.window = min(window, self.epochs.n_windows - 1)
         if facts["fingerprint"] != self.corpus.meta["fingerprint"]:
             say("The text has changed: training continues at the start of an epoch")
@@ -335,7 +338,7 @@ class Trainer:
 
         sizes (list[int]): The size of the state of each generator, without padding.
         """
-        mine = self.settings.batch_size
+        mine = self.config.batch_size
         rows = slice(self.ranks.rank * mine, (self.ranks.rank + 1) * mine)
         device = self.bilm.device
         self.state = State(
@@ -359,33 +362,13 @@ class Trainer:
         facts: dict[str, Any] = {
             **self.progress.to_facts(self.words_before),
             "corpus": {k: self.corpus.meta[k] for k in ("train", "dev", "n_distinct")},
-            "lang": self.config.corpus.lang,
-            "tokenizer": self.config.corpus.tokenizer,
+            "lang": self.corpus_config.lang,
+            "tokenizer": self.corpus_config.tokenizer,
         }
         if result is not None:
             facts["perplexity"] = result.as_dict()
         self.bilm.config = replace(self.bilm.config, training=facts)
         write_folder_atomically(self.output / name, self.bilm.save)
-
-    def _stop_on_signals(self) -> Callable[[], None]:
-        """Make Ctrl-C and SIGTERM stop the training after the current step.
-
-        RETURNS (Callable[[], None]): Restores the handlers that were there before.
-        """
-
-        def stop(number: int, frame: Any) -> None:
-            self.got_signal = True
-
-        try:
-            old = {s: signal.signal(s, stop) for s in (signal.SIGINT, signal.SIGTERM)}
-        except ValueError:  # not in the main thread
-            return lambda: None
-
-        def restore() -> None:
-            for number, handler in old.items():
-                signal.signal(number, handler)
-
-        return restore
 
 
 def _scale(gradients: dict[str, Gradient], factor: float) -> None:

@@ -299,7 +299,7 @@ def test_patience_does_not_change_the_learning_rate(config_path, tmp_path):
         training__patience=4,
         training__schedule__decay="linear",
     )
-    trainer.progress.step, rate = 6, trainer.settings.optimizer.learn_rate
+    trainer.progress.step, rate = 6, trainer.config.optimizer.learn_rate
     trainer.progress.since_best = 3
     assert trainer.learn_rate() == pytest.approx(rate / 2)
 
@@ -321,7 +321,7 @@ def test_step_accumulates_windows(config_path, tmp_path):
             total[name] = total.get(name, 0) + gradient / 3
     adagrad = Adagrad({name: weight.data for name, weight in other.weights.items()})
     for name, gradient in total.items():
-        adagrad.step(name, gradient, trainer.settings.optimizer.learn_rate)
+        adagrad.step(name, gradient, trainer.config.optimizer.learn_rate)
     trainer.step()
     assert trainer.progress.window == 3
     torch.testing.assert_close(trainer.state, State(*state))
@@ -345,6 +345,6 @@ def test_sum_over_window_and_clipping(config_path, tmp_path):
         trainer.step()
         norms.append(reports[0].norm)
         moved = [float((w - before[n]).norm()) for n, w in weights.items()]
-        rate = trainer.settings.optimizer.learn_rate
+        rate = trainer.config.optimizer.learn_rate
         assert math.hypot(*moved) == pytest.approx(1e-3 * rate, rel=1e-2)
-    assert norms[1] == pytest.approx(trainer.settings.window * norms[0], rel=1e-5)
+    assert norms[1] == pytest.approx(trainer.config.window * norms[0], rel=1e-5)

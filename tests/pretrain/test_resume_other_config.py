@@ -95,7 +95,7 @@ def test_other_streams_go_on_at_the_same_place(
     said = run_training(config_path, tmp_path / "run", resume=True, **settings)
     trainer, progress, h = resumed
     n_read = 11 * 4 * 6
-    n_window = trainer.settings.batch_size * trainer.settings.window
+    n_window = trainer.config.batch_size * trainer.config.window
     assert (progress.step, progress.epoch) == (11, 0)
     if old and key == "training.window":  # the old window is unknown
         assert progress.window == 11
