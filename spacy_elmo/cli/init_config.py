@@ -89,7 +89,8 @@ def init_config_cli(
             show=not to_stdout,
         )
     printer.good(f"Wrote {output}")
-    printer.text(f"Now run:\n{command}")
+    if not to_stdout:
+        print(f"Now run:\n{command}")  # on one line, because the printer would break it
 
 
 def find_variant(task: str, baseline: bool, fast: bool, accurate: bool) -> str:

@@ -42,7 +42,9 @@ def explain(error: BaseException, args: list[str]) -> str | None:
 
     args (list[str]): The arguments of the command.
     """
-    if isinstance(error, ValueError | OSError) and _is_ours(error.__traceback__):
+    # Not ModuleNotFoundError: where a module is missing, we raise an ImportError.
+    ours = isinstance(error, ValueError | OSError) or type(error) is ImportError
+    if ours and _is_ours(error.__traceback__):
         return str(error)
     if isinstance(error, ImportError) and "spacy.ko.KoreanTokenizer" in str(error):
         from ..text.tokenizers import MECAB, RULES

@@ -43,6 +43,7 @@ def describe_error(
         expected = _describe_range(field)
     name = ".".join(names)
     if overrides.get(name) is True:  # spaCy's value of an option that has none
+        expected = expected.removesuffix(" or nothing")
         return f"found --{name} without a value; expected {expected} after it"
     return f"{name} is {value!r}; expected {expected}"
 

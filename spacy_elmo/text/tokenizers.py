@@ -21,11 +21,13 @@ class UnusableTokenizer(ValueError):
     """A tokenizer that cannot be used, mostly because a package is not installed.
 
     found (str): What is wrong. The message begins with it.
+    lang (str): The code of the language.
     """
 
-    def __init__(self, found: str) -> None:
+    def __init__(self, found: str, lang: str) -> None:
+        remedy = f" ({REMEDIES[lang]})" if lang in REMEDIES else ""
         super().__init__(
-            f"{found}; install what it needs, or choose the tokenizer '{RULES}'"
+            f"{found}; install what it needs, or choose the tokenizer '{RULES}'{remedy}"
         )
         self.found = found
 
@@ -139,7 +141,7 @@ def load_language(lang: str, tokenizer: str | None = None) -> Language:
         reason = str(error).strip().split("\n")[0] or type(error).__name__
         name = f"of '{lang}'" if tokenizer is None else f"'{tokenizer}'"
         raise UnusableTokenizer(
-            f"the tokenizer {name} cannot be used here ({reason})"
+            f"the tokenizer {name} cannot be used here ({reason})", lang
         ) from None
     return nlp
 

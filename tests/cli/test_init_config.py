@@ -53,6 +53,13 @@ def test_configs_are_complete_and_have_the_settings_of_ours(
     debug_config(path, overrides={"paths.train": "x.spacy", "paths.dev": "x.spacy"})
 
 
+def test_the_next_command_is_on_one_line_to_copy(tmp_path):
+    path = tmp_path / "a.cfg"
+    printed = call("init-config", "ner", path).output.splitlines()
+    command = f"python -m spacy train {path} --output training/ner --paths.train"
+    assert f"{command} train.spacy --paths.dev dev.spacy" in printed
+
+
 @pytest.mark.parametrize("variant", ["fast", "accurate"])
 def test_the_fast_and_the_accurate_config_are_ours(variant, tmp_path):
     path, printed = write(tmp_path, "parsing", f"--{variant}")

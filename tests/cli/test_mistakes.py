@@ -61,6 +61,9 @@ def test_pipeline_as_bilm(tmp_path, saved):
         found = refusal(load_bilm, folder)
         assert f"{saved}: found a spaCy pipeline" in found
         assert "its component 'elmo' has one: use" in found
+    shutil.copytree(saved, tmp_path / "run" / "model-last")
+    found = refusal(load_bilm, tmp_path / "run")  # the output folder of `spacy train`
+    assert f"{tmp_path / 'run' / 'model-last'}: found a spaCy pipeline" in found
     spacy.blank("en").to_disk(tmp_path / "blank")
     found = refusal(load_bilm, tmp_path / "blank")
     assert "without 'elmo'; expected a biLM, such as en_elmo_sm" in found
@@ -146,7 +149,7 @@ def test_option_without_a_value(tmp_path):
     found = refused(*options, "--training.seed", "--paths.raw_text", raw)
     assert "found --training.seed without a value; expected int after it" in found
     found = refused(*options, "--paths.raw_text")
-    assert "found --paths.raw_text without a value" in found
+    assert "without a value; expected str or list[str] after it" in found
 
 
 def test_config_of_spacy_for_pretrain(tmp_path):
@@ -221,7 +224,7 @@ def test_file_as_output_of_a_training(tmp_path):
     assert "give --output another name, or remove that file" in found
 
 
-def test_what_is_explained_of_errors_of_spacy(tmp_path):
+def test_what_is_explained_of_errors_of_spacy(tmp_path, monkeypatch):
     def explained(function, *args):
         try:
             function()
@@ -235,6 +238,11 @@ def test_what_is_explained_of_errors_of_spacy(tmp_path):
         raise ImportError('The Korean tokenizer ("spacy.ko.KoreanTokenizer") requires')
 
     assert explained(lambda: load_bilm("nowhere")).startswith("nowhere: no such file")
+    monkeypatch.setitem(sys.modules, "mecab", None)
+    tokenizer = "spacy-elmo.MecabTokenizer.v1"
+    assert "pip install 'spacy-elmo[ko]'" in explained(
+        lambda: spacy.registry.get("tokenizers", tokenizer)()(spacy.blank("en"))
+    )
     assert "spacy elmo pretrain" in explained(fail, "train", DEMO)
     (tmp_path / "taken").write_text("a file")
 

@@ -157,7 +157,7 @@ def test_korean(tmp_path):
         (
             "ko",
             None,
-            r"cannot be used here .*choose the tokenizer 'spacy\.Tokenizer\.v1'",
+            r"cannot be used here .*'spacy\.Tokenizer\.v1' .*'spacy-elmo\.Mecab",
         ),
         ("qq", None, r"the language 'qq'"),
         ("en", "my.v1", r"the tokenizer 'my\.v1'"),

@@ -148,8 +148,9 @@ def _load(path: Path) -> BiLMData:
     if pair is not None:
         return load_hdf5(*pair)
     found = "a file of another kind"
-    if (path / "meta.json").exists() and (path / "config.cfg").exists():
-        raise SourceError(_describe_pipeline(path))
+    for folder in (path, path / BEST, path / LAST):  # of a pipeline, or `spacy train`
+        if (folder / "meta.json").exists() and (folder / "config.cfg").exists():
+            raise SourceError(_describe_pipeline(folder))
     if (path / "model").exists() and (path.parent / "config.cfg").exists():
         raise SourceError(_describe_pipeline(path.parent))  # one of its components
     if path.is_dir():
