@@ -34,7 +34,7 @@ from spacy_elmo.pretrain.trainer import Trainer  # noqa: E402
 
 SIZES = {"bundled": "bundled_en.cfg", "original": "pretrain_original.cfg"}
 N_SENTENCES, N_TOKENS = 64, 20  # of the batch to embed, and of its longest sentence
-COLUMNS = ("launches", "launches of a token step", "waits", "bytes to the host")
+COLUMNS = ("launches", "of one more token step", "waits", "bytes to the host")
 # What the version before StackedEngine and run_stacked needed, whose two directions ran
 # one after the other.
 BEFORE = {
@@ -154,11 +154,12 @@ def measure(size: str) -> dict[str, tuple[int, ...]]:
 
 def main() -> None:
     argparse.ArgumentParser(description=__doc__).parse_args()
-    print("| size | batch | count | before | now |\n|---|---|---|---|---|")
+    print(f"| size | batch | {' | '.join(COLUMNS)} |\n|{'---|' * (2 + len(COLUMNS))}")
     for size in SIZES:
         for part, now in measure(size).items():
-            for name, old, new in zip(COLUMNS, BEFORE[size][part], now):
-                print(f"| {size} | {part} | {name} | {old:,} | {new:,} |")
+            pairs = zip(BEFORE[size][part], now, strict=True)
+            cells = [f"{old:,} → {new:,}" for old, new in pairs]
+            print(f"| {size} | {part} | {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":

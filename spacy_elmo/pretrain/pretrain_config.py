@@ -240,6 +240,11 @@ class TrainingConfig(Section):
     precision: Literal["float32", "bfloat16", "float16"] = Field(
         default="float32", description="The precision of matrix products."
     )
+    compile: bool = Field(
+        default=False,
+        description="Compile the steps of the LSTMs with torch.compile, for GPUs. The "
+        "first step then takes much longer.",
+    )
     eval_frequency: int = Field(
         default=1000,
         ge=1,

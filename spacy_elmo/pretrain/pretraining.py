@@ -48,6 +48,8 @@ def pretrain(
     """
     ranks = Ranks(torch.device(device))
     check_precision(config.training.precision, device)
+    if config.training.compile:
+        check_compiler(device)
     check_inputs(config)
     if not ranks.first:
         return run_training(config, RunFolder(output), ranks, resume, ignore)
@@ -248,3 +250,15 @@ def survives_bfloat16() -> bool:
     code = "import torch; x = torch.ones(64, 64, dtype=torch.bfloat16); x @ x"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True)
     return done.returncode == 0
+
+
+def check_compiler(device: str) -> None:
+    """Raise ValueError if torch cannot compile for the device."""
+    try:
+        torch.compile(lambda x: x * 2 + 1)(torch.ones(2, device=device))
+    except Exception as error:  # depends on what is missing
+        reason = str(error).splitlines()[0]
+        raise ValueError(
+            f"training.compile is true and torch cannot compile for the device, "
+            f"{device} ({reason}); set it to false"
+        ) from None

@@ -163,6 +163,7 @@ class Trainer:
                 frozen=frozen,
                 dtype=getattr(torch, config.precision),
                 loss_scale=self.scaler.scale,
+                compiled=config.compile,
             )
             self.state = State(*(part.float() for part in step.state))
             losses += step.losses
@@ -182,15 +183,14 @@ class Trainer:
                 if name in self.weights:
                     self.optimizer.step(name, gradient, rate)
         n_words = config.batch_size * config.window * config.accumulate
+        n_words *= self.ranks.size
         progress.step += 1
-        progress.n_words += n_words * self.ranks.size
+        progress.n_words += n_words
         # All processes need the same time: learning rate and limits can depend on it.
         seconds = self.ranks.of_first(time.monotonic() - start)
         progress.seconds += seconds
-        forward, backward = (
-            self.ranks.total(losses).cpu() / (n_words * self.ranks.size)
-        ).tolist()
-        speed = n_words * self.ranks.size / seconds
+        forward, backward = (self.ranks.total(losses).cpu() / n_words).tolist()
+        speed = n_words / seconds
         self.on_step(
             StepReport(
                 progress, forward, backward, norm, rate, speed, self.share_done()

@@ -67,5 +67,6 @@ def make_state(bilm):
 def dense(gradient, like):
     if isinstance(gradient, RowGradient):
         assert len(gradient.rows.unique()) == len(gradient.rows)
-        return torch.zeros_like(like).index_add_(0, *gradient)
+        rows = gradient.rows.to(like.device)
+        return torch.zeros_like(like).index_add_(0, rows, gradient.values)
     return gradient

@@ -4,6 +4,7 @@ import math
 import os
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from helpers.pretraining import load_log, train, write_text
 
 from spacy_elmo import load_bilm
 from spacy_elmo.bilm.state import State
+from spacy_elmo.bilm.training.stacked_lstm import compile_steps
 from spacy_elmo.bilm.training.step import Dropout, train_step
 from spacy_elmo.pretrain import pretraining
 from spacy_elmo.pretrain.initial_bilm import make_bilm
@@ -80,6 +82,16 @@ def test_precision_that_the_device_has_not(monkeypatch, precision):
     check_precision("float32", "cpu")
     with pytest.raises(ValueError, match=f"training.precision is {precision} and"):
         check_precision(precision, "cpu")
+
+
+def test_a_missing_compiler_is_named(config_path, tmp_path, monkeypatch):
+    def compile(function):
+        raise RuntimeError("no C++ compiler\nlong explanation")
+
+    monkeypatch.setattr(torch, "compile", compile)
+    expected = r"torch cannot compile for the device, cpu \(no C\+\+ compiler\); set"
+    with pytest.raises(ValueError, match=expected):
+        train(config_path, tmp_path / "run", training__compile=True)
 
 
 @pytest.mark.slow
@@ -302,6 +314,25 @@ def test_patience_does_not_change_the_learning_rate(config_path, tmp_path):
     trainer.progress.step, rate = 6, trainer.config.optimizer.learn_rate
     trainer.progress.since_best = 3
     assert trainer.learn_rate() == pytest.approx(rate / 2)
+
+
+@pytest.mark.slow
+def test_compiled_training_has_the_same_losses(config_path, tmp_path, monkeypatch):
+    """Let torch.compile run graphs without compiling kernels, which takes less time."""
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="aot_eager"))
+    compile_steps.cache_clear()
+    losses = []
+    for compiled in (False, True):
+        trainer, reports = make_trainer(
+            config_path, tmp_path, training__compile=compiled
+        )
+        for _ in range(3):
+            trainer.step()
+        losses += [x for report in reports for x in (report.forward, report.backward)]
+        # The steps of the forward and of the backward pass are compiled.
+        assert compile_steps.cache_info().currsize == (2 if compiled else 0)
+    compile_steps.cache_clear()
+    assert losses[6:] == pytest.approx(losses[:6], rel=1e-5)
 
 
 def test_step_accumulates_windows(config_path, tmp_path):

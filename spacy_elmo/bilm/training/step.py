@@ -94,7 +94,7 @@ def train_step(
         are divided by it again.
     stacked (bool | None): Compute both directions in the same operations instead of in
         two threads. None for what is faster on the device.
-    compiled (bool): If stacked, compile the steps of the LSTMs.
+    compiled (bool): Compile the steps of the LSTMs, which needs stacked directions.
     RETURNS (Step): Losses, gradients and the new state.
     """
     assert bilm.softmax is not None
@@ -102,7 +102,7 @@ def train_step(
     vectors = encode_words(bilm, window, frozen, dtype)
     samples = [draw_sample(bilm.softmax) for _ in range(2)]
     if stacked is None:
-        stacked = bilm.device.type != "cpu"
+        stacked = compiled or bilm.device.type != "cpu"
     run = partial(run_stacked, compiled=compiled) if stacked else run_in_threads
     scale = None if frozen else loss_scale
     found = run(bilm, window, vectors.detach(), state, dropout, samples, scale)
