@@ -12,10 +12,15 @@ from typing import TYPE_CHECKING
 from typer import Abort, Argument, Exit, Option
 from wasabi import msg
 
+from ..regular_files import check_regular, open_regular
+
 if TYPE_CHECKING:
     from ..bilm import BiLMBase
     from ..parts.part_runs import Cluster
     from ..text.tokenizers import Tokenization
+
+
+BEGINNING = 2000  # bytes of a file that tell which command has written it
 
 
 def underscores_to_spaces(title: str | None) -> str | None:
@@ -43,7 +48,35 @@ def check_output_file(path: Path | None) -> Path | None:
             if path.is_dir():
                 raise ValueError(f"{path}: found a folder; expected a file to write")
             _check_place(path.parent)
+            if path.exists():
+                check_regular(path)
     return path
+
+
+def check_result_file(path: Path | None) -> Path | None:
+    """Exit with a sentence if a file of results cannot be written, or would replace a
+    file of something else."""
+    check_output_file(path)
+    keep_others(path, '{\n  "kind": ', '{\n  "forward": ')
+    return path
+
+
+def keep_others(path: Path | None, *marks: str) -> None:
+    """Exit with a sentence if there is a file of something else at a path: one that is
+    not empty and does not begin as the files of a command do.
+
+    marks (str): Texts of which one is at the beginning of each such file.
+    """
+    with exit_on_error():
+        if path is None or not path.exists():
+            return
+        with open_regular(path) as file:
+            beginning = file.read(BEGINNING).decode("utf-8", "replace")
+        if beginning and not any(mark in beginning for mark in marks):
+            raise ValueError(
+                f"{path}: found a file of something else, which is not overwritten; "
+                "expected results of this command, or no such file"
+            )
 
 
 def _check_place(folder: Path) -> None:
@@ -120,7 +153,7 @@ OUTPUT_JSON = Option(
     None,
     "--output",
     "-o",
-    callback=check_output_file,
+    callback=check_result_file,
     help="Also write the results to this JSON file, for `spacy elmo report`",
 )
 GPU_ID = Option(-1, "--gpu-id", "-g", help="The number of the GPU to use; -1: the CPU")

@@ -16,6 +16,7 @@ from .common_options import (
     check_output_file,
     exit_on_error,
     get_tokenization,
+    keep_others,
     load_on_device,
 )
 
@@ -57,9 +58,11 @@ def evaluate_cli(
     n words has n + 1 predictions per direction: its words, and where it ends (forward)
     or begins (backward).
     """
+    from ..pretrain.surprisal_table import COLUMNS
     from ..pretrain.text_perplexity import measure_text
     from ..results import Perplexity, write_result
 
+    keep_others(surprisal, "\t".join(COLUMNS))
     with exit_on_error():
         if surprisal is not None and stream:
             raise ValueError(

@@ -6,7 +6,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from . import app
-from .common_options import check_output_file, exit_on_error
+from .common_options import check_output_file, exit_on_error, keep_others
 
 
 @app.command("report")
@@ -30,6 +30,7 @@ def report_cli(
     from ..report import write_report
 
     output = output or folder / "report.html"
+    keep_others(output, '<meta name="generator" content="spacy-elmo')
     with exit_on_error():
         results = write_report(folder, output)
     for reason in results.skipped:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from spacy.tokens import Doc
 
+from ..files import one_writer
 from ..text.doc_files import save_docs
 from ..text.tokenizers import load_language_or_rules
 from .conversion import Conversion
@@ -66,6 +67,7 @@ def prepare_corpus(
             "found no file to train on; expected one with 'train' in its name, or "
             "--train FILE"
         )
+    _check_target(splits, output)
     notes: list[str] = []
     is_raw = any(get_format(path).is_raw for paths in splits.values() for path in paths)
     say = notes.append if is_raw else lambda note: None
@@ -88,11 +90,34 @@ def prepare_corpus(
         for label in sorted(conversion.labels):
             doc.cats.setdefault(label, 0.0)
     output.mkdir(parents=True, exist_ok=True)
-    # A test file from an earlier call may belong to other data.
-    (output / "test.spacy").unlink(missing_ok=True)
-    for split, some in docs.items():
-        save_docs(some, output / f"{split}.spacy")
+    with one_writer(output):
+        for split, some in docs.items():
+            save_docs(some, _path(output, split))
     return Prepared({split: count(some) for split, some in docs.items()}, notes)
+
+
+def _path(output: Path, split: str) -> Path:
+    return output / f"{split}.spacy"
+
+
+def _check_target(splits: Splits, output: Path) -> None:
+    """Raise ValueError if the output would replace a file that is read, or would have a
+    test file of other data beside it."""
+    inputs = [file for files in splits.values() for file in files]
+    for split in PATTERNS:
+        target = _path(output, split)
+        if not target.exists():
+            continue
+        if any(target.samefile(file) for file in inputs if file.exists()):
+            raise ValueError(
+                f"{target}: found a file that is read and would be overwritten; "
+                "expected another output folder"
+            )
+        if split == "test" and split not in splits:
+            raise ValueError(
+                f"{target}: found a test file, but none among the gold data, so it "
+                "belongs to other data; move or delete it, or choose another folder"
+            )
 
 
 def _read_files(

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from helpers.command import refused
+from helpers.command import call, refused
 from helpers.pretraining import write_text
 
 from spacy_elmo.cli.common_options import exit_on_error
@@ -127,6 +127,47 @@ def test_outputs_are_checked_before_the_work(tmp_path, source):
     assert "found a folder" in refused("evaluate", source, text, "-o", folder)
     assert "found a folder" in refused("report", tmp_path, "-o", folder)
     assert taken.read_text() == "a file"
+
+
+def test_files_of_something_else_are_not_overwritten(tmp_path, source, fifo):
+    text = write_text(tmp_path / "a.txt")
+    mine = tmp_path / "mine.json"
+    mine.write_text('{"mine": 1}\n{"mine": 2}')
+    device = tmp_path / "device"
+    device.symlink_to("/dev/null")
+    before = {path: path.read_bytes() for path in (text, mine)}
+    commands = [
+        ("evaluate", source, text, "--surprisal"),
+        ("evaluate", source, text, "--output"),
+        ("neighbors", source, text, "--query", "ban", "--word", "ban", "--output"),
+        ("senses", source, text, "--output"),
+        ("probe", source, text, "--output"),
+        ("report", tmp_path, "--output"),
+    ]
+    for command in commands:
+        for path in before:
+            assert "which is not overwritten" in refused(*command, path)
+        assert "found a pipe" in refused(*command, fifo)
+        assert "found a device" in refused(*command, device)
+    config = tmp_path / "mine.cfg"
+    os.mkfifo(config)
+    assert "found a pipe" in refused("init-config", "ner", config, "--force")
+    assert before == {path: path.read_bytes() for path in before}
+    assert fifo.is_fifo() and device.is_symlink()
+
+
+def test_results_of_the_same_command_are_replaced(tmp_path):
+    text = write_text(tmp_path / "a.txt", n_documents=1)
+    outputs = (tmp_path / "a.json", tmp_path / "a.tsv", tmp_path / "page.html")
+    (tmp_path / "a.json").touch()
+    for _ in range(2):
+        for command in (
+            ("evaluate", "en_elmo_sm", text, "--output", outputs[0]),
+            ("evaluate", "en_elmo_sm", text, "--surprisal", outputs[1]),
+            ("report", tmp_path, "--output", outputs[2]),
+        ):
+            assert call(*command).exit_code == 0
+    assert all(path.stat().st_size > 50 for path in outputs)
 
 
 @pytest.mark.parametrize("value", [3, ["en"], {"a": 1}, True])

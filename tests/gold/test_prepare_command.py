@@ -7,6 +7,8 @@ from helpers.gold import TREE, TREES, write_files
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Corpus
 
+from spacy_elmo.files import one_writer
+
 
 def test_docs_of_spacy_files_stay_unchanged(tmp_path):
     nlp = spacy.blank("en")
@@ -27,15 +29,40 @@ def test_docs_of_spacy_files_stay_unchanged(tmp_path):
         assert new.user_data["from"] == "here"
 
 
-def test_an_old_test_file_is_removed(tmp_path):
+def test_an_old_test_file_is_refused_and_kept(tmp_path):
     content = TREE.format("Ann")
     files = {f"{split}.conllu": content for split in ("train", "dev", "test")}
     output = tmp_path / "output"
     assert call("prepare", write_files(tmp_path / "one", files), output).exit_code == 0
-    assert (output / "test.spacy").exists()
+    before = (output / "test.spacy").read_bytes()
     del files["test.conllu"]
-    assert call("prepare", write_files(tmp_path / "two", files), output).exit_code == 0
-    assert not (output / "test.spacy").exists()
+    two = write_files(tmp_path / "two", files)
+    assert "found a test file, but none among the gold" in refused(
+        "prepare", two, output
+    )
+    assert (output / "test.spacy").read_bytes() == before
+    (output / "test.spacy").unlink()
+    assert call("prepare", two, output).exit_code == 0
+
+
+def test_gold_data_is_never_overwritten(tmp_path):
+    source = write_files(tmp_path / "one", {"train.conllu": TREES, "dev.conllu": TREES})
+    assert call("prepare", source, tmp_path / "out").exit_code == 0
+    gold = tmp_path / "out" / "train.spacy"
+    before = gold.read_bytes()
+    for args in ([tmp_path / "out"], ["--train", gold, "--limit", 1]):
+        assert "is read and would be overwritten" in refused(
+            "prepare", *args, tmp_path / "out"
+        )
+    assert gold.read_bytes() == before
+
+
+def test_one_writer_at_a_time(tmp_path):
+    source = write_files(tmp_path / "one", {"train.conllu": TREES, "dev.conllu": TREES})
+    (tmp_path / "out").mkdir()
+    with one_writer(tmp_path / "out"):
+        assert "is writing it" in refused("prepare", source, tmp_path / "out")
+    assert call("prepare", source, tmp_path / "out").exit_code == 0
 
 
 def test_spacy_train_can_use_the_files(tmp_path):
