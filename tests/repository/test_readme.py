@@ -72,7 +72,7 @@ WRITTEN = {
     "python -m spacy elmo init-config ner": "training/ner.cfg",
     "python -m spacy elmo init-config tagging": "training/tagging.cfg",
     "python -m spacy elmo init-config parsing training/fast": "training/fast.cfg",
-    "python -m spacy elmo init-config parsing training/accurate": "training/accurate.cfg",
+    "python -m spacy elmo init-config parsing training/lstm": "training/lstm.cfg",
     "python -m spacy elmo prepare": "corpus/en/treebank/train.spacy",
     "python -m spacy elmo report": "results/report.html",
     "python -m spacy elmo embed en_elmo_sm assets/text/en.txt": "results/vectors.hdf5",
