@@ -4,7 +4,8 @@ import json
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any, NamedTuple
@@ -14,18 +15,19 @@ import numpy as np
 from ..files import explain_errors, one_writer, part_path, sync, write_atomically
 from ..fingerprints import checksum_file, fingerprint_data, has_checksum
 from ..regular_files import read_regular
-from ..text.chunks import make_chunks
 from ..text.problems import Problems
 from ..text.sentences import load_sentences
 from ..text.text_files import find_files
-from ..text.tokenized_chunks import tokenize_chunks
 from ..text.tokenizers import Tokenization
-from .corpus_writer import COUNTS, DEV, PARTS, VERSION, WORDS, CorpusWriter
+from .corpus_writer import COUNTS, PARTS, VERSION, WORDS
+from .processes import Processes
+from .text_to_prepare import TextToPrepare
 
 META = "corpus.json"
 CHECKSUMS, CHECKSUM = "checksums", "checksum"  # of the other files, and of META
 FILES: tuple[str, ...] = (META, WORDS, COUNTS)
 FILES += tuple(f"{part}.{end}" for part in PARTS for end in ("tokens", "blocks.npy"))
+ALONE = Processes()
 
 
 class Stream(NamedTuple):
@@ -166,6 +168,7 @@ def build_corpus(
     dev_text: Sequence[str] = (),
     dev_share: float = 0.01,
     n_process: int = 1,
+    ranks: Processes = ALONE,
     say: Callable[[str], None] = print,
 ) -> tuple[Corpus, bool]:
     """Tokenize a text and store it as a corpus, unless the folder holds it already.
@@ -177,50 +180,56 @@ def build_corpus(
         some documents of raw_text are held out.
     dev_share (float): The share of documents to hold out. If there is more than one
         document, at least one is held out.
-    n_process (int): Processes that tokenize.
+    n_process (int): Processes that tokenize, for each of `ranks`.
+    ranks (Processes): The processes that call this together, and share the work.
     say (Callable[[str], None]): Called with a sentence if the corpus is damaged.
     RETURNS (tuple[Corpus, bool]): The corpus, and whether it had to be written.
     """
     files = find_files(raw_text)
     dev_files = find_files(dev_text)
     share = 0.0 if dev_files else dev_share
+    text = TextToPrepare((files, dev_files), tokenization, n_process)
     fingerprint = _fingerprint(files, dev_files, tokenization, share)
     to_hold_out = "all" if dev_files else "some" if share else "none"
-    corpus = _open_complete(folder, fingerprint, to_hold_out, say)
-    if corpus is not None:
-        return corpus, False
-    if dev_files and next(load_sentences(dev_text, tokenization), None) is None:
-        raise ValueError(f"{', '.join(dev_text)}: found no words to evaluate on")
+    corpus = part = None
+    with ExitStack() as stack:
+        with ranks.together():
+            if ranks.first:
+                corpus = _open_complete(folder, fingerprint, to_hold_out, say)
+            if ranks.first and corpus is None:
+                if dev_files and next(load_sentences(dev_text, tokenization), 0) == 0:
+                    raise ValueError(
+                        f"{', '.join(dev_text)}: found no words to evaluate on"
+                    )
+                part = stack.enter_context(_new_part(folder))
+        shared = ranks.gather_texts("" if part is None else str(part))[0]
+        problems: Problems = Counter()
+        if shared and ranks.size > 1:
+            text.tokenize_together(Path(shared), share, ranks, problems)
+        with ranks.together():
+            if part is not None:
+                meta = text.write(part, share, ranks, problems)
+                if not meta["train"]["n_words"]:
+                    raise ValueError(f"{', '.join(raw_text)}: found no words")
+                _move_files(part, folder, {**meta, "fingerprint": fingerprint})
+    with ranks.together():
+        corpus = corpus or Corpus(folder, check=ranks.first)
+    return corpus, bool(shared)
 
-    def write(part: Path, share: float) -> dict[str, Any]:
-        with CorpusWriter(part) as writer:
-            problems: Problems = Counter()
-            chunks = make_chunks(files, share, problems, tokenization.encoding)
-            for words in tokenize_chunks(tokenization, share, chunks, n_process):
-                for number, stream in enumerate(words.streams):
-                    writer.add(words.words, stream, number)
-            chunks = make_chunks(dev_files, 0.0, problems, tokenization.encoding)
-            for words in tokenize_chunks(tokenization, 0.0, chunks, n_process):
-                writer.add(words.words, words.streams[0], DEV)
-            if share:
-                writer.hold_out_one(share)
-            meta = writer.finish()
-        if not meta["train"]["n_words"]:
-            if meta["dev"]["n_words"] and share:  # the only document was held out
-                return write(part, 0.0)
-            raise ValueError(f"{', '.join(raw_text)}: found no words")
-        return {**meta, "fingerprint": fingerprint, "problems": dict(problems)}
 
+@contextmanager
+def _new_part(folder: Path) -> Iterator[Path]:
+    """Make a temporary folder for the files of a corpus, while no other process writes
+    to the folder of the corpus."""
     with explain_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         with one_writer(folder):
             part = part_path(folder / "corpus")
             part.mkdir()
             try:
-                _move_files(part, folder, write(part, share))
+                yield part
             finally:
                 shutil.rmtree(part, ignore_errors=True)
-    return Corpus(folder), True
 
 
 def _move_files(part: Path, folder: Path, meta: dict[str, Any]) -> None:

@@ -1,14 +1,21 @@
 """Pretrain a biLM as a config says."""
 
+import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
+import spacy
 import torch
+from spacy.util import dict_to_dot
 
+from ..about import __version__
 from ..files import explain_errors, one_writer
+from ..fingerprints import fingerprint_data
 from ..results import LOG_NAME
 from ..text.problems import say_problems
 from ..text.text_files import find_files
@@ -47,15 +54,30 @@ def pretrain(
     RETURNS (bool): Whether training has finished and was not stopped by a signal.
     """
     ranks = Ranks(torch.device(device))
-    check_precision(config.training.precision, device)
-    if config.training.compile:
-        check_compiler(device)
-    check_inputs(config)
-    if not ranks.first:
-        return run_training(config, RunFolder(output), ranks, resume, ignore)
     run = RunFolder(output)
+    with ranks.together():
+        check_precision(config.training.precision, device)
+        if config.training.compile:
+            check_compiler(device)
+        check_inputs(config)
+        facts = describe_inputs(config)
+    ranks.check_same(facts)
+    with ExitStack() as stack:
+        with ranks.together():
+            if ranks.first:
+                resume = stack.enter_context(open_output(run, ranks, resume, overwrite))
+        return run_training(config, run, ranks, resume, say if ranks.first else ignore)
+
+
+@contextmanager
+def open_output(
+    run: RunFolder, ranks: Ranks, resume: bool, overwrite: bool
+) -> Iterator[bool]:
+    """Be the only run that writes to an output folder. Return whether to continue from
+    its last checkpoint. The arguments are those of `pretrain`."""
     # torchrun starts processes again after an error: go on from what they have saved.
     again = ranks.attempt > 0
+    output = run.output
     if output.exists() and not output.is_dir():
         raise ValueError(f"{output}: found a file; expected a folder to write to")
     with explain_errors(output):
@@ -64,8 +86,7 @@ def pretrain(
         unfinished = again and overwrite and run.has_new_run()
         run.repair()
         run.check(resume=resume or again, overwrite=overwrite and not again)
-        resume = (resume or again) and not unfinished
-        return run_training(config, run, ranks, resume, say)
+        yield (resume or again) and not unfinished
 
 
 def run_training(
@@ -81,13 +102,13 @@ def run_training(
     check_patience(config, len(corpus.dev.tokens) > 0)
     torch.manual_seed(config.training.seed)
     bilm, new_softmax = make_bilm(config, corpus)
+    ranks.check_same({"vocabulary of fingerprint": fingerprint_data(bilm.vocab)})
     bilm = bilm.to(ranks.device)
     say(describe_vocab(corpus, bilm.vocab or []))
     torch.manual_seed(config.training.seed + 1 + ranks.rank)
     log = JsonLog(None)
-    shown: Console | SpacyLogger = Console(say)
-    if config.logger and ranks.first:
-        shown = SpacyLogger(config)
+    to_spacy = config.logger and ranks.first
+    shown = SpacyLogger(config) if to_spacy else Console(say)
 
     def on_step(report: StepReport) -> None:
         log.step(report)
@@ -156,6 +177,28 @@ def check_inputs(config: PretrainConfig) -> None:
         find_logger(config)
 
 
+def describe_inputs(config: PretrainConfig) -> dict[str, Any]:
+    """Return what all processes of a run must have in common, by names for the user.
+    The paths may differ, and the processes that tokenize."""
+    facts = {
+        "version of spacy-elmo": __version__,
+        "version of torch": torch.__version__,
+        "version of spaCy": spacy.__version__,
+    }
+    settings = json.loads(config.model_dump_json(exclude={"paths", "logger"}))
+    facts.update(dict_to_dot(settings))
+    del facts["corpus.n_process"], facts["corpus.folder"]
+    for name in ("raw_text", "dev_text"):
+        files = find_files(as_list(getattr(config.paths, name)))
+        sizes = [[path.name, path.stat().st_size] for path in files]
+        n_bytes = sum(path.stat().st_size for path in files)
+        fingerprint = fingerprint_data(sizes)
+        facts[f"paths.{name}"] = (
+            f"{len(files)} files of {n_bytes:,} bytes (fingerprint {fingerprint})"
+        )
+    return facts
+
+
 def check_patience(config: PretrainConfig, has_dev_text: bool) -> None:
     """Raise ValueError if training would never end.
 
@@ -171,7 +214,7 @@ def check_patience(config: PretrainConfig, has_dev_text: bool) -> None:
 def open_corpus(
     config: PretrainConfig, output: Path, ranks: Ranks, say: Callable[[str], None]
 ) -> Corpus:
-    """Open the corpus of a config, which the first process writes if necessary."""
+    """Open the corpus of a config, which the processes write if necessary."""
     settings = config.corpus
     folder = Path(settings.folder) if settings.folder else output / "corpus"
     tokenization = Tokenization(
@@ -180,30 +223,28 @@ def open_corpus(
     tokenization = tokenization.or_rules(say)
     settings.tokenizer = tokenization.tokenizer  # to be saved with the model
 
-    def build() -> Corpus:
-        corpus, new = build_corpus(
-            as_list(config.paths.raw_text),
-            folder,
-            tokenization=tokenization,
-            dev_text=as_list(config.paths.dev_text),
-            dev_share=settings.dev_share,
-            n_process=settings.n_process or os.cpu_count() or 1,
-            say=say,
-        )
-        meta = corpus.meta
-        say(
-            f"{'Tokenized' if new else 'Found the tokenized text'}: "
-            f"{meta['train']['n_words']:,} words to train on in "
-            f"{meta['train']['n_documents']:,} documents, {meta['dev']['n_words']:,} "
-            f"words held out, {meta['n_distinct']:,} distinct words"
-        )
-        say_problems(corpus.problems, say)
-        return corpus
-
-    # The other processes wait until the first one has written it.
-    corpus = build() if ranks.first else None
-    ranks.wait()
-    return corpus or Corpus(folder, check=False)
+    n_local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    n_process = (settings.n_process or os.cpu_count() or 1) // n_local
+    corpus, new = build_corpus(
+        as_list(config.paths.raw_text),
+        folder,
+        tokenization=tokenization,
+        dev_text=as_list(config.paths.dev_text),
+        dev_share=settings.dev_share,
+        n_process=max(1, n_process),
+        ranks=ranks,
+        say=say,
+    )
+    ranks.check_same({"corpus of fingerprint": corpus.meta["fingerprint"]})
+    meta = corpus.meta
+    say(
+        f"{'Tokenized' if new else 'Found the tokenized text'}: "
+        f"{meta['train']['n_words']:,} words to train on in "
+        f"{meta['train']['n_documents']:,} documents, {meta['dev']['n_words']:,} "
+        f"words held out, {meta['n_distinct']:,} distinct words"
+    )
+    say_problems(corpus.problems, say)
+    return corpus
 
 
 def as_list(texts: Texts) -> list[str]:

@@ -10,9 +10,11 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from ..bilm.training.softmax_backward import Gradient, RowGradient, merge_rows
+from .processes import Processes
 
-# The first process may tokenize for days while the others wait.
+# A step takes seconds. A host that does not answer for so long is lost.
+STEP_TIMEOUT = timedelta(minutes=30)
+# Processes may tokenize for days while the others wait.
 TIMEOUT = timedelta(days=30)
 
 
@@ -29,11 +31,9 @@ def choose_gpu(gpu_id: int, environment: Mapping[str, str]) -> int:
     return gpu_id
 
 
-class Ranks:
+class Ranks(Processes):
     """The processes that torchrun has started, or a single process.
 
-    size (int): The number of processes.
-    rank (int): The number of this process, from 0 on.
     device (torch.device): The device that this process trains on.
     """
 
@@ -41,26 +41,32 @@ class Ranks:
         self.size = int(os.environ.get("WORLD_SIZE", "1"))
         self.rank = int(os.environ.get("RANK", "0"))
         self.device = device
+        # The processes as a group that waits for days and exchanges tensors of the CPU.
+        self.patient: dist.ProcessGroup | None = None
         if self.size > 1 and not dist.is_initialized():
             self._connect()
 
     def _connect(self) -> None:
         """Connect to the other processes."""
-        # The store of torchrun still holds the addresses of dead processes when it
-        # restarts them. Each attempt uses other keys, so that they are not found.
         store, rank, size = next(iter(dist.rendezvous("env://")))
-        store = dist.PrefixStore(f"attempt_{self.attempt}", store)
+        if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+            # The store of torchrun still holds the addresses of dead processes when it
+            # restarts them. Each attempt uses other keys, so that they are not found.
+            # Other stores are new in each attempt, and hosts count attempts differently
+            # if one of them was started again.
+            store = dist.PrefixStore(f"attempt_{self.attempt}", store)
         store.set_timeout(TIMEOUT)  # NCCL connects later, through this store
         backend = "gloo"
         if self.device.type == "cuda":
             backend = "nccl"
             torch.cuda.set_device(self.device)
         dist.init_process_group(
-            backend, store=store, rank=rank, world_size=size, timeout=TIMEOUT
+            backend, store=store, rank=rank, world_size=size, timeout=STEP_TIMEOUT
         )
+        self.patient = dist.new_group(backend="gloo", timeout=TIMEOUT)
 
     @contextmanager
-    def _exchange(self) -> Iterator[None]:
+    def exchange(self) -> Iterator[None]:
         """Run an exchange between processes. If another process does not answer, raise
         ValueError with one sentence."""
         try:
@@ -75,11 +81,6 @@ class Ranks:
             ) from error
 
     @property
-    def first(self) -> bool:
-        """Return whether this is the first process, which writes the files."""
-        return self.rank == 0
-
-    @property
     def attempt(self) -> int:
         """Return how often torchrun has restarted this run after a process died."""
         return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
@@ -87,7 +88,7 @@ class Ranks:
     def share(self, weights: list[Tensor]) -> None:
         """Copy the weights of the first process to all other processes."""
         if self.size > 1:
-            with self._exchange():
+            with self.exchange():
                 for weight in weights:
                     dist.broadcast(weight.data, 0)
 
@@ -96,37 +97,27 @@ class Ranks:
         if self.size == 1:
             return number
         shared = torch.tensor([number], dtype=torch.float64, device=self.device)
-        with self._exchange():
+        with self.exchange():
             dist.broadcast(shared, 0)
         return float(shared)
 
-    def mean(self, gradients: dict[str, Gradient]) -> dict[str, Gradient]:
-        """Return the mean of the gradients of all processes."""
+    def gather_texts(self, text: str) -> list[str]:
         if self.size == 1:
-            return gradients
-        return {name: self._mean(gradient) for name, gradient in gradients.items()}
+            return [text]
+        data = torch.frombuffer(bytearray(text.encode() + b"\n"), dtype=torch.uint8)
+        n_bytes = [torch.zeros(1, dtype=torch.int64) for _ in range(self.size)]
+        with self.exchange():
+            dist.all_gather(n_bytes, torch.tensor([len(data)]), group=self.patient)
+            longest = int(max(n_bytes))
+            parts = [data.new_zeros(longest) for _ in range(self.size)]
+            dist.all_gather(parts, pad_rows(data, longest), group=self.patient)
+        texts = [bytes(part[: int(n)].tolist()) for part, n in zip(parts, n_bytes)]
+        return [text[:-1].decode() for text in texts]
 
-    def _mean(self, gradient: Gradient) -> Gradient:
-        if isinstance(gradient, Tensor):
-            with self._exchange():
-                dist.all_reduce(gradient)
-            return gradient.div_(self.size)
-        # Row numbers are on the host, but NCCL needs tensors on a GPU.
-        device = gradient.values.device
-        n_rows = torch.tensor([len(gradient.rows)], device=device)
-        sizes = self._gather(n_rows)
-        longest = int(max(sizes))
-        rows = self._gather(_pad(gradient.rows.to(device), longest))
-        values = self._gather(_pad(gradient.values, longest))
-        parts = [
-            RowGradient(r[: int(n)].cpu(), v[: int(n)] / self.size)
-            for r, v, n in zip(rows, values, sizes)
-        ]
-        return merge_rows(parts)
-
-    def _gather(self, tensor: Tensor) -> list[Tensor]:
+    def gather(self, tensor: Tensor) -> list[Tensor]:
+        """Return the tensors of all processes, which have the same shape."""
         parts = [torch.empty_like(tensor) for _ in range(self.size)]
-        with self._exchange():
+        with self.exchange():
             dist.all_gather(parts, tensor)
         return parts
 
@@ -135,7 +126,7 @@ class Ranks:
         if self.size == 1:
             return tensor
         total = tensor.to(self.device, copy=True)  # NCCL needs tensors on a GPU
-        with self._exchange():
+        with self.exchange():
             dist.all_reduce(total)
         return total.to(tensor.device)
 
@@ -148,7 +139,7 @@ class Ranks:
         if self.size == 1:
             return tensor
         mine = tensor.to(self.device).contiguous()
-        return torch.cat(self._gather(mine), axis).to(tensor.device)
+        return torch.cat(self.gather(mine), axis).to(tensor.device)
 
     def any(self, flag: bool) -> bool:
         """Return whether the flag is set in any process."""
@@ -163,11 +154,11 @@ class Ranks:
     def wait(self) -> None:
         """Wait until all processes have called this."""
         if self.size > 1:
-            with self._exchange():
-                dist.barrier()
+            with self.exchange():
+                dist.barrier(self.patient)
 
 
-def _pad(tensor: Tensor, n_rows: int) -> Tensor:
+def pad_rows(tensor: Tensor, n_rows: int) -> Tensor:
     """Append rows of zeros until there are n_rows."""
     missing = n_rows - len(tensor)
     return torch.cat([tensor, tensor.new_zeros(missing, *tensor.shape[1:])])

@@ -12,13 +12,13 @@ from torch import Tensor
 
 from ..bilm import BiLM
 from ..bilm.state import State
-from ..bilm.training.softmax_backward import Gradient, add_gradients
 from ..bilm.training.step import Dropout, train_step
 from ..files import write_folder_atomically
 from .checkpoint_compatibility import check_fit, describe_run, find_place
 from .checkpoints import Checkpoints
 from .corpus import Corpus
 from .freed_memory import keep_freed_memory
+from .gradient_exchange import GradientExchange
 from .loss_scale import LossScaler
 from .optimizers import clip_by_norm, make_optimizer
 from .perplexity import Perplexity, evaluate
@@ -150,7 +150,10 @@ class Trainer:
         """Compute the gradients of some windows and update the weights once."""
         start = time.monotonic()
         config, progress = self.config, self.progress
-        gradients: dict[str, Gradient] = {}
+        scale = config.window if config.sum_over_window else 1
+        exchange = GradientExchange(
+            self.ranks, config.accumulate, scale / config.accumulate
+        )
         losses = torch.zeros(2, device=self.bilm.device)
         frozen = progress.step < self.n_frozen_steps
         for _ in range(config.accumulate):
@@ -164,18 +167,13 @@ class Trainer:
                 dtype=getattr(torch, config.precision),
                 loss_scale=self.scaler.scale,
                 compiled=config.compile,
+                on_gradients=exchange.add,
             )
             self.state = State(*(part.float() for part in step.state))
             losses += step.losses
-            for name, gradient in step.gradients.items():
-                known = gradients.get(name)
-                parts = [gradient] if known is None else [known, gradient]
-                gradients[name] = add_gradients(parts)
             self.advance()
         self.bilm.weights_changed()
-        scale = config.window if config.sum_over_window else 1
-        _scale(gradients, scale / config.accumulate)
-        gradients = self.ranks.mean(gradients)
+        gradients = exchange.finish()
         norm = clip_by_norm(gradients, config.clip_norm)
         rate = self.learn_rate()
         if self.scaler.accepts(norm):
@@ -369,13 +367,6 @@ class Trainer:
             facts["perplexity"] = result.as_dict()
         self.bilm.config = replace(self.bilm.config, training=facts)
         write_folder_atomically(self.output / name, self.bilm.save)
-
-
-def _scale(gradients: dict[str, Gradient], factor: float) -> None:
-    if factor != 1:
-        for gradient in gradients.values():
-            values = gradient if isinstance(gradient, Tensor) else gradient.values
-            values.mul_(factor)
 
 
 def _pad(state: Tensor, size: int = 8192) -> Tensor:

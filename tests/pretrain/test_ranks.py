@@ -2,17 +2,16 @@
 forked, which saves the time to import torch and spaCy in each of them."""
 
 import os
-import socket
 import subprocess
 import sys
-from functools import partial
 
 import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
-from helpers.forks import fork, wait
+from helpers.corpora import build
 from helpers.pretraining import load_log, run_training, write_config, write_text
+from helpers.ranks import fork_several, train_in_several
 from safetensors.torch import load_file
 
 from spacy_elmo import load_bilm
@@ -74,32 +73,6 @@ def run_torchrun(config_path, output, *, restarts):
     return done.returncode, " ".join(done.stdout.split())
 
 
-def fork_two(work):
-    """Call work(rank) in two processes, with the variables that torchrun would set."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free.getsockname()[1]}
-
-    def work_as(rank):
-        variables = {**address, "WORLD_SIZE": 2, "RANK": rank, "LOCAL_RANK": rank}
-        os.environ.update({name: str(value) for name, value in variables.items()})
-        work(rank)
-
-    children = [fork(partial(work_as, rank)) for rank in (0, 1)]
-    assert [wait(child, seconds=120) for child in children] == [0, 0]
-
-
-def train_in_two(config_path, output, **settings):
-    """Run a training in two processes, and return what both have printed."""
-    paths = [output.with_name(f"{output.name}-{rank}.txt") for rank in (0, 1)]
-
-    def work(rank):
-        paths[rank].write_text(run_training(config_path, output, **settings), "utf8")
-
-    fork_two(work)
-    return "\n".join(path.read_text("utf8") for path in paths)
-
-
 def entries(output, kind):
     return [e for e in load_log(output / "log.jsonl") if e["type"] == kind]
 
@@ -114,7 +87,7 @@ def test_two_processes_are_one_with_twice_the_batch(config_path, tmp_path, softm
         "training__eval_frequency": 10,
         "vocab__softmax": softmax,
     }
-    train_in_two(config_path, tmp_path / "two", **settings)
+    train_in_several(2, config_path, tmp_path / "two", **settings)
     run_training(config_path, tmp_path / "one", training__batch_size=8, **settings)
     for kind, keys in (
         ("step", ["forward_loss", "backward_loss"]),
@@ -138,7 +111,7 @@ def test_two_processes_are_one_with_twice_the_batch(config_path, tmp_path, softm
 def test_sampled_softmax_and_resume_on_another_number(config_path, tmp_path):
     settings = {"vocab__softmax": "sampled", "vocab__n_samples": 20}
     output = tmp_path / "run"
-    train_in_two(config_path, output, **settings)
+    train_in_several(2, config_path, output, **settings)
     settings["training__max_steps"] = 16
     said = run_training(config_path, output, resume=True, **settings)
     assert "written by 2 processes and this run has 1" in said
@@ -151,7 +124,7 @@ def test_sampled_softmax_and_resume_on_another_number(config_path, tmp_path):
 def test_what_one_process_began_two_go_on_with(config_path, tmp_path):
     output = tmp_path / "run"
     run_training(config_path, output)
-    out = train_in_two(config_path, output, resume=True, training__max_steps=16)
+    out = train_in_several(2, config_path, output, resume=True, training__max_steps=16)
     assert "and this run has 2: LSTM states start from zero" in out
     assert out.count("Continuing from step 12") == 1  # only the first process prints
     steps = [entry["step"] for entry in entries(output, "evaluation")]
@@ -203,7 +176,7 @@ def test_all_processes_go_by_one_clock(config_path, tmp_path):
         pretraining.Trainer = WatchedTrainer
         run_training(config_path, tmp_path / "run", **settings)
 
-    fork_two(work)
+    fork_several(work)
     first, second = (torch.load(tmp_path / "run" / f"{n}.pt") for n in (0, 1))
     assert first["rates"] == second["rates"]
     # The limit is 6 seconds. A step takes 0.25 seconds, as does each of 4 checkpoints.
@@ -211,6 +184,21 @@ def test_all_processes_go_by_one_clock(config_path, tmp_path):
     assert first["rates"] == sorted(first["rates"], reverse=True)
     for name, weight in first["weights"].items():
         assert torch.equal(weight, second["weights"][name]), name
+
+
+@pytest.mark.slow
+@needs_fork
+def test_three_two_and_one_process_continue_a_run(config_path, tmp_path):
+    output = tmp_path / "run"
+    train_in_several(3, config_path, output, training__max_steps=4)
+    for n, before, steps in ((2, 3, 8), (1, 2, 12)):
+        out = train_in_several(
+            n, config_path, output, resume=True, training__max_steps=steps
+        )
+        assert f"by {before} processes and this run has {n}" in out
+        assert f"Continuing from step {steps - 4}" in out
+    made = load_bilm(output / "model-last").config.training
+    assert made["words"] == 4 * (3 + 2 + 1) * 4 * 6
 
 
 # GPUs, as far as they can be tested without one
@@ -258,9 +246,14 @@ def test_processes_meet_on_their_gpus_and_wait_long(monkeypatch):
         "init_process_group",
         lambda backend, **options: calls.update(backend=backend, **options),
     )
+    groups = []
+    monkeypatch.setattr(dist, "new_group", lambda **options: groups.append(options))
     Ranks(torch.device("cuda:1"))
     assert calls["backend"] == "nccl" and calls["device"] == torch.device("cuda:1")
-    assert calls["timeout"].days >= 7 and store.timeout == calls["timeout"]
+    # A step ends soon, or a host is lost. Tokenizing a text may take days.
+    assert calls["timeout"].seconds < 7200 and calls["timeout"].days == 0
+    assert groups[0]["backend"] == "gloo" and groups[0]["timeout"].days >= 7
+    assert store.timeout == groups[0]["timeout"]
 
 
 def test_what_is_exchanged_is_on_the_device(two, monkeypatch):
@@ -316,7 +309,15 @@ def test_errors_of_the_model_are_not_those_of_the_exchange(
     def step(trainer):
         raise RuntimeError("shapes do not fit")
 
-    for name in ("all_gather", "all_reduce", "broadcast", "barrier"):
+    # Only the first process is there: the other one cannot tokenize its share.
+    build(tmp_path / "run" / "corpus", tmp_path / "text.txt", dev_share=0.1)
+
+    def gather(parts, tensor, **options):
+        for part in parts:
+            part.copy_(tensor)
+
+    monkeypatch.setattr(dist, "all_gather", gather)
+    for name in ("all_reduce", "broadcast", "barrier"):
         monkeypatch.setattr(dist, name, lambda *args, **options: None)
     monkeypatch.setattr(Trainer, "step", step)
     with pytest.raises(RuntimeError, match="shapes do not fit"):

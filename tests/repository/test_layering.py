@@ -34,6 +34,7 @@ ALLOWED = {
     "annotation": {"files", "fingerprints", "parts", "required", "text"},
     "gold": {"files", "regular_files", "text"},
     "pretrain": {
+        "about",
         "bilm",
         "config_templates",
         "files",

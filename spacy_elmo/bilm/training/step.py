@@ -1,6 +1,6 @@
 """One training step: the gradients of both directions over a window of streams."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -82,6 +82,7 @@ def train_step(
     loss_scale: float = 1.0,
     stacked: bool | None = None,
     compiled: bool = False,
+    on_gradients: Callable[[dict[str, Gradient]], None] = lambda gradients: None,
 ) -> Step:
     """Compute the gradients of a window.
 
@@ -95,6 +96,8 @@ def train_step(
     stacked (bool | None): Compute both directions in the same operations instead of in
         two threads. None for what is faster on the device.
     compiled (bool): Compile the steps of the LSTMs, which needs stacked directions.
+    on_gradients (Callable): Called with the gradients of softmax and LSTMs before those
+        of the encoder are computed, then with these.
     RETURNS (Step): Losses, gradients and the new state.
     """
     assert bilm.softmax is not None
@@ -110,10 +113,15 @@ def train_step(
     for name in found.heads[0].gradients:
         total = add_gradients([head.gradients[name] for head in found.heads])
         gradients[f"softmax.{name}"] = _scaled(total, 0.5 / n_targets)
+    factor = 0.5 / n_targets / loss_scale
+    for name, part in found.layers.items():
+        gradients[name] = _scaled(part, factor)
+    on_gradients(gradients)
     if not frozen:
-        encoder = encoder_gradients(bilm, vectors, found.d_vectors)
-        for name, part in {**found.layers, **encoder}.items():
-            gradients[name] = _scaled(part, 0.5 / n_targets / loss_scale)
+        parts = encoder_gradients(bilm, vectors, found.d_vectors)
+        encoder = {name: _scaled(part, factor) for name, part in parts.items()}
+        on_gradients(encoder)
+        gradients |= encoder
     losses = torch.stack([head.loss for head in found.heads])
     return Step(losses, gradients, found.state)
 
