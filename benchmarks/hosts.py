@@ -92,8 +92,7 @@ def work(args: argparse.Namespace) -> None:
         args.size, args.softmax, args.samples, batch=args.batch, window=args.window
     )
     with tempfile.TemporaryDirectory() as folder:
-        if args.system == "ddp":
-            dist.init_process_group("gloo")
+        dist.init_process_group("gloo")
         step, alone = make_system(args.system, setting, corpus, Path(folder))
         found: dict[str, list[float]] = {"step": [], "alone": [], "bytes": []}
         for number in range(args.rounds + 1):  # the first round is not counted
