@@ -13,7 +13,7 @@ from .listener import ElmoListener
 from .mix import ElmoMix
 from .settings import EncodingSettings
 from .tok2vec import Tok2VecWithElmo
-from .types import ElmoModelT, MixModelT, Tok2VecModelT
+from .types import ElmoModelT, Tok2VecModelT
 
 
 def build_elmo_model_v1() -> Callable[..., ElmoModelT]:
@@ -48,24 +48,8 @@ def build_elmo_listener_v1(upstream: str = "*") -> ElmoModelT:
     return ElmoListener(upstream)
 
 
-def build_elmo_mix_v1(
-    layer_norm: bool = True,
-    dropout: float | None = None,
-    l2: float = 0.001,
-    fixed: list[float] | None = None,
-    init_weights: list[float] | None = None,
-    init_gamma: float = 1.0,
-) -> MixModelT:
-    """Build a mix: ELMo_k = gamma * sum_j s_j h(k,j), where h(k,j) is the vector of
-    token k in layer j. For the arguments see ElmoMix."""
-    return ElmoMix(
-        layer_norm=layer_norm,
-        dropout=dropout,
-        l2=l2,
-        fixed=fixed,
-        init_weights=init_weights,
-        init_gamma=init_gamma,
-    )
+# Configs set the arguments of ElmoMix, so that it needs no builder of its own.
+build_elmo_mix_v1 = ElmoMix
 
 
 def build_tok2vec_with_elmo_v1(

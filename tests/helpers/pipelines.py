@@ -15,7 +15,14 @@ from spacy.cli.init_config import fill_config
 from spacy.tokens import Doc, DocBin
 from thinc.api import Config
 
-from spacy_elmo.bilm import BiLM, BiLMConfig, BytesConfig, LSTMConfig, load_bilm
+from spacy_elmo.bilm import (
+    BiLM,
+    BiLMConfig,
+    BytesConfig,
+    LSTMConfig,
+    SoftmaxConfig,
+    load_bilm,
+)
 from spacy_elmo.layers.elmo_model import get_shim
 
 # Each token has a word, tag, head, dependency label and entity label.
@@ -66,6 +73,22 @@ def save_bilm(folder, seed=0):
             weight.mul_(3)
     bilm.save(folder)
     return folder
+
+
+def pipeline_with_surprisal(folder, words):
+    """Return an untrained pipeline with `elmo`, which computes surprisal too.
+
+    folder (Path): An empty folder, to which a tiny biLM with random weights is saved.
+    words (list[str]): The words that it can predict.
+    """
+    torch.manual_seed(0)
+    vocab = ["<S>", "</S>", "<UNK>", *words]
+    encoder = BytesConfig(char_dim=3, filters=[[1, 4], [2, 6]])
+    lstm = LSTMConfig(dim=8, projection_dim=5)
+    BiLM(BiLMConfig(encoder, lstm, SoftmaxConfig(len(vocab))), vocab=vocab).save(folder)
+    nlp = spacy.blank("en")
+    nlp.add_pipe("elmo", config={"bilm": str(folder), "surprisal": True})
+    return nlp
 
 
 # Parts of configs

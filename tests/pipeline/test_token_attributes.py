@@ -6,28 +6,16 @@ import tracemalloc
 import numpy as np
 import pytest
 import spacy
-import torch
+from helpers.pipelines import pipeline_with_surprisal
 from spacy.tokens import Doc
 
-from spacy_elmo.bilm import BiLM, BiLMConfig, BytesConfig, LSTMConfig, SoftmaxConfig
-
-VOCAB = ["<S>", "</S>", "<UNK>", *(f"w{n}" for n in range(27))]
 ATTRIBUTES = ["elmo", "elmo_layers", "elmo_surprisal"]
 
 
 @pytest.fixture(scope="module")
 def nlp(tmp_path_factory):
-    torch.manual_seed(0)
-    config = BiLMConfig(
-        BytesConfig(char_dim=3, filters=[[1, 4]]),
-        LSTMConfig(dim=8, projection_dim=5),
-        SoftmaxConfig(len(VOCAB)),
-    )
     folder = tmp_path_factory.mktemp("bilm")
-    BiLM(config, vocab=VOCAB).save(folder)
-    nlp = spacy.blank("xx")
-    nlp.add_pipe("elmo", config={"bilm": str(folder), "surprisal": True})
-    return nlp
+    return pipeline_with_surprisal(folder, [f"w{n}" for n in range(27)])
 
 
 def make_doc(nlp, n_tokens):

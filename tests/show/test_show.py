@@ -8,12 +8,11 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import spacy
-import torch
 from helpers.browser import Visit, open_browser
+from helpers.pipelines import pipeline_with_surprisal
 
 import spacy_elmo
 from spacy_elmo import show
-from spacy_elmo.bilm import BiLM, BiLMConfig, BytesConfig, LSTMConfig, SoftmaxConfig
 
 EVIL = "<b>&\"'"
 USES = {
@@ -24,18 +23,8 @@ USES = {
 
 @pytest.fixture(scope="module")
 def nlp(tmp_path_factory):
-    torch.manual_seed(0)
-    words = ["<S>", "</S>", "<UNK>", "a", "stick", "stone"]
-    config = BiLMConfig(
-        BytesConfig(char_dim=3, filters=[[1, 4], [2, 6]]),
-        LSTMConfig(dim=8, projection_dim=5),
-        SoftmaxConfig(len(words)),
-    )
     folder = tmp_path_factory.mktemp("bilm")
-    BiLM(config, vocab=words).save(folder)
-    nlp = spacy.blank("en")
-    nlp.add_pipe("elmo", config={"bilm": str(folder), "surprisal": True})
-    return nlp
+    return pipeline_with_surprisal(folder, ["a", "stick", "stone"])
 
 
 @pytest.fixture(scope="module")
