@@ -1,4 +1,4 @@
-"""Measure how long one sentence a call takes, on a quiet machine and on a busy one.
+"""Measure how long a call with one sentence takes, on a quiet and on a busy machine.
 
     python benchmarks/busy.py [--bilm NAME] [--rounds 5] [--busy 2] [--threads 1 2]
 

@@ -3,9 +3,9 @@
     python benchmarks/cluster.py TEXT [--bilm en_elmo_sm] [--workers 1 2]
 
 The same sentences are embedded by the plain command's function, and by clusters with
-some numbers of workers, one after another in every round. Each process has one thread.
-Starting the cluster and its workers takes long, so the time until the first
-part is finished is printed apart. The figures of all rounds follow their medians.
+different numbers of workers, one after another in every round. Each process has one
+thread. Starting the cluster and its workers takes long, so the time until the first
+part is finished is printed separately. Medians come first, then all rounds.
 """
 
 import argparse

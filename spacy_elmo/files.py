@@ -102,7 +102,7 @@ def remove_parts(folder: Path, name: str = "*") -> None:
 
 
 def is_temporary(name: str) -> bool:
-    """Tell whether a name in a folder is that of its lock, or of a temporary file or
+    """Return whether a name in a folder is that of its lock, or of a temporary file or
     folder."""
     return name == LOCK or fnmatchcase(name, f"*.{RANDOM}{PART}")
 
@@ -189,7 +189,7 @@ def explain_errors(path: Path, part: Path | None = None) -> Iterator[None]:
 
 
 def _means_full(error: BaseException | None) -> bool:
-    """Tell whether an error, or one that caused it, comes from a full disk. Libraries
+    """Return whether an error, or one that caused it, comes from a full disk. Libraries
     that are not written in Python have no errno, only its text."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in FULL:

@@ -124,7 +124,7 @@ def fill(file: Any, buffer: memoryview) -> int:
 
 
 def has_checksum(data: Any, checksum: Any) -> bool:
-    """Tell whether data is as it was when its checksum was computed.
+    """Return whether data is as it was when its checksum was computed.
 
     data (Any): The path of a file, or bytes. A pipe or device, which might have no
         end, is not read.

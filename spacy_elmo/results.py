@@ -366,7 +366,7 @@ class CheckedResult(Form):
         return self.model_copy(update={"checksum": self._compute_checksum()})
 
     def is_whole(self) -> bool:
-        """Tell whether no value has changed since the checksum was added."""
+        """Return whether no value has changed since the checksum was added."""
         return self.checksum == self._compute_checksum()
 
     def _compute_checksum(self) -> str:

@@ -91,8 +91,8 @@ def _fingerprint(nlp: Language) -> str:
 def check_annotation_target(
     path: Path, attributes: list[str], kind: str, cluster: Cluster | None
 ) -> None:
-    """Raise ValueError if a module is missing, or if the path is no folder for parts.
-    Call this first, because annotating may take hours."""
+    """Raise ValueError if a module is missing, or if the path cannot be a folder for
+    parts. Call this first, because annotating may take hours."""
     if kind not in FORMATS:
         raise ValueError(
             f"found the format '{kind}'; expected one of {', '.join(FORMATS)}"

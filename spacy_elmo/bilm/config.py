@@ -283,7 +283,7 @@ class BiLMConfig:
 
     @property
     def encoder_projection(self) -> bool:
-        """Tell whether the token encoder ends in a linear projection: always with a
+        """Return whether the token encoder ends in a linear projection: always with a
         CharsConfig, otherwise as configured, or by default if the sizes differ."""
         if isinstance(self.encoder, CharsConfig):
             return True

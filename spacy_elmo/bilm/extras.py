@@ -10,7 +10,7 @@ class TorchError(ValueError):
 
 
 def has_torch() -> bool:
-    """Tell whether torch is installed, without importing it."""
+    """Return whether torch is installed, without importing it."""
     try:
         return find_spec("torch") is not None
     except (ImportError, ValueError):

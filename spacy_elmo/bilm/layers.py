@@ -109,7 +109,7 @@ class CharCNN(nn.Module):
         return x
 
     def merges_filters(self, groups: Sequence[Tensor]) -> bool:
-        """Tell whether to compute the filters of all widths at once, with
+        """Return whether to compute the filters of all widths at once, with
         `convolve_max`: in training, if all rows end with enough padding.
 
         groups (Sequence[Tensor]): Character ids, (n_words, length) each, on the host.

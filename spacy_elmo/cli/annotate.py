@@ -22,11 +22,16 @@ from .common_options import (
 @app.command("annotate")
 def annotate_cli(
     pipeline: str = Argument(
-        ..., help="The pipeline: its folder, or the name of an installed package"
+        ...,
+        metavar="PIPELINE",
+        help="The pipeline: its folder, or the name of an installed package",
     ),
     text: str = TEXT,
     out: Path = Argument(
-        ..., callback=check_output_folder, help="The folder to write to"
+        ...,
+        metavar="OUT",
+        callback=check_output_folder,
+        help="The folder to write to",
     ),
     attributes: str = Option(
         "",

@@ -14,7 +14,7 @@ from .common_options import OVERRIDES, exit_on_error
 def assets_cli(
     ctx: typer.Context,
     project: Path = Argument(
-        Path("."), metavar="[DIR]", help="The folder that contains project.yml"
+        Path("."), metavar="DIR", help="The folder that contains project.yml"
     ),
     extra: bool = Option(
         False, "--extra", "-e", help="Also download the assets marked as extra"

@@ -101,9 +101,10 @@ BILM_HELP = (
     "The biLM: a folder or an HDF5 file in any supported format, or the name of a "
     "bundled biLM, such as en_elmo_sm"
 )
-SOURCE = Argument(..., help=BILM_HELP)
+BILM = Argument(..., metavar="BILM", help=BILM_HELP)
 TEXT = Argument(
     ...,
+    metavar="TEXT",
     help="The text: a .txt, .jsonl, .parquet or .spacy file, a folder of such files, "
     "or a pattern such as 'texts/*.txt'",
 )

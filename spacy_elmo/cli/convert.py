@@ -8,7 +8,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from . import app
-from .common_options import SOURCE, check_output_folder, exit_on_error
+from .common_options import BILM, check_output_folder, exit_on_error
 
 
 class DType(str, Enum):
@@ -25,8 +25,8 @@ class Format(str, Enum):
 
 @app.command("convert")
 def convert_cli(
-    source: Path = SOURCE,
-    dest: Path = Argument(..., help="The folder to write to"),
+    source: Path = BILM,
+    dest: Path = Argument(..., metavar="DEST", help="The folder to write to"),
     to: Format = Option(Format.native, "--to", help="The format to write"),
     dtype: DType = Option(
         DType.stored,

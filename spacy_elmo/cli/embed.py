@@ -9,11 +9,11 @@ from wasabi import msg
 
 from . import app
 from .common_options import (
+    BILM,
     CLUSTER,
     ENCODING,
     GPU_ID,
     LANG,
-    SOURCE,
     TEXT,
     TOKENIZED,
     TOKENIZER,
@@ -29,10 +29,11 @@ from .common_options import (
 
 @app.command("embed")
 def embed_cli(
-    source: Path = SOURCE,
+    source: Path = BILM,
     text: str = TEXT,
     out: Path = Argument(
         ...,
+        metavar="OUT",
         help="The .hdf5 or .parquet file to write; with --cluster, the folder to write "
         "Parquet files to",
     ),

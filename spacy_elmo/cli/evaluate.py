@@ -7,6 +7,7 @@ from wasabi import msg
 
 from . import app
 from .common_options import (
+    BILM_HELP,
     ENCODING,
     GPU_ID,
     LANG,
@@ -24,7 +25,7 @@ from .common_options import (
 @app.command("evaluate")
 def evaluate_cli(
     source: Path = Argument(
-        ..., metavar="BILM", help="A biLM with a softmax layer: a folder or a file"
+        ..., metavar="BILM", help=f"{BILM_HELP}; it must have a softmax layer"
     ),
     texts: list[str] = Argument(
         ...,

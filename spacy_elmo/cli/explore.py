@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 @app.command("explore")
 def explore_cli(
     source: Path | None = Argument(
-        None, help=f"{BILM_HELP}; by default, the bundled one for --lang, or en"
+        None,
+        metavar="BILM",
+        help=f"{BILM_HELP}; by default, the bundled one for --lang, or en",
     ),
     other: Path | None = Option(
         None, "--other", help="A second biLM, whose answers are shown beside the first"

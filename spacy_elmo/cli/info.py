@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 def info_cli(
     source: str = Argument(
         ...,
+        metavar="BILM_OR_PIPELINE",
         help="A biLM (a folder, an HDF5 file, or the name of a bundled one), or a "
         "pipeline (a folder, or the name of an installed package)",
     ),

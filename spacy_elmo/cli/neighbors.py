@@ -12,11 +12,11 @@ from wasabi import msg
 
 from . import app
 from .common_options import (
+    BILM,
     ENCODING,
     GPU_ID,
     LANG,
     OUTPUT_JSON,
-    SOURCE,
     STATIC,
     TEXT,
     TITLE,
@@ -39,7 +39,7 @@ CONTEXT = 10  # words printed on each side of the marked word
 
 @app.command("neighbors")
 def neighbors_cli(
-    source: Path = SOURCE,
+    source: Path = BILM,
     text: str = TEXT,
     queries: list[str] = Option(
         [], "--query", help="A sentence; can be given several times"

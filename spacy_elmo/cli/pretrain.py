@@ -23,6 +23,7 @@ def pretrain_cli(
     ctx: typer.Context,
     config: str | None = Argument(
         None,
+        metavar="CONFIG",
         help="A pretraining config; by default, one that suits the language (--corpus."
         "lang)",
     ),

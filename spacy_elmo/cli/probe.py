@@ -12,9 +12,9 @@ from wasabi import msg
 
 from . import app
 from .common_options import (
+    BILM,
     GPU_ID,
     OUTPUT_JSON,
-    SOURCE,
     STATIC,
     TITLE,
     exit_on_error,
@@ -44,14 +44,16 @@ class Attr(str, Enum):
 
 @app.command("probe")
 def probe_cli(
-    source: Path = SOURCE,
+    source: Path = BILM,
     train: Path = Argument(
         ...,
+        metavar="TRAIN",
         help="The data to train on: a CoNLL-U or .spacy file with tags, or an XML file "
         "with senses in the usual format of WSD",
     ),
     dev: Path | None = Argument(
         None,
+        metavar="DEV",
         help="The data to test on; for senses, by default every tenth text of TRAIN",
     ),
     task: Task = Option(

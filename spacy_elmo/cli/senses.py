@@ -8,10 +8,10 @@ from wasabi import msg
 
 from . import app
 from .common_options import (
+    BILM,
     GPU_ID,
     LANG,
     OUTPUT_JSON,
-    SOURCE,
     TITLE,
     TOKENIZER,
     exit_on_error,
@@ -22,7 +22,7 @@ from .common_options import (
 
 @app.command("senses")
 def senses_cli(
-    source: Path = SOURCE,
+    source: Path = BILM,
     path: Path = Argument(
         ...,
         metavar="FILE",

@@ -35,7 +35,7 @@ class TrainingRun:
     """One training: a variant with a share of the data and a seed.
 
     config (Config): The config, with the variant and the seed applied.
-    fingerprint (str): A hash of everything that affects the scores.
+    fingerprint (str): A fingerprint of everything that affects the scores.
     versions (dict[str, str]): The versions of the packages that affect the scores.
     """
 

@@ -123,7 +123,7 @@ def check_target(path: Path) -> None:
 
 
 def _is_ours(path: Path, kind: str) -> bool:
-    """Tell whether a file is empty or has vectors of embed_file."""
+    """Return whether a file is empty or was written by embed_file."""
     if not path.stat().st_size:
         return True
     try:

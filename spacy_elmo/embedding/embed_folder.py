@@ -35,8 +35,8 @@ class VectorMaker:
 
 
 def check_folder_target(path: Path) -> None:
-    """Raise ValueError if ray is not installed, or if the path is no folder for parts.
-    Call this first, because embedding may take hours."""
+    """Raise ValueError if ray is not installed, or if the path cannot be a folder for
+    parts. Call this first, because embedding may take hours."""
     require("ray.data", "cluster")
     check_part_folder(path)
 
@@ -57,8 +57,8 @@ def embed_folder(
     run with the same biLM and sentences was interrupted, its parts are used.
 
     load (Load): Loads the words of each sentence.
-    size (int): The number of sentences in a part. With another number than that of
-        `embed_file`, batches differ, and with them the last bits.
+    size (int): The number of sentences in a part. With another number than
+        `embed_file` uses, the last bits may differ from its, because batches do.
     RETURNS (dict[str, Any]): The manifest; see `make_parts`.
     """
     check_folder_target(path)

@@ -60,7 +60,7 @@ def read_part(path: Path) -> Part:
 
 
 def is_usable(path: Path, say: Callable[[str], None]) -> bool:
-    """Tell whether a part is there and undamaged.
+    """Return whether a part is there and undamaged.
 
     say (Callable[[str], None]): Called with a sentence about the damage.
     """

@@ -1,4 +1,4 @@
-"""Parse the requests of the page. Others are refused with one sentence."""
+"""Parse the requests of the page, and refuse all others with one sentence."""
 
 import json
 from typing import Annotated, Any, Literal, NoReturn, TypeVar

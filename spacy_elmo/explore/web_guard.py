@@ -58,7 +58,7 @@ class Guard:
 
 
 def find_fault(method: str, headers: Headers) -> str | None:
-    """Say in one sentence why a request is refused; None if it is not."""
+    """Return why a request is refused, in one sentence; None if it is not."""
     hosts = headers.getlist("host")
     if len(hosts) != 1 or not HOST.fullmatch(hosts[0].lower()):
         return "found a foreign name in 'Host'; expected 127.0.0.1 or localhost"

@@ -101,8 +101,8 @@ class PartFolder:
                 return [_to_record(part) for part in data["parts"]]
         except (ValueError, KeyError, TypeError, RecursionError):
             raise ValueError(
-                f"{path}: found something else than a manifest of this command; delete "
-                "it to compute all parts again, or choose another folder"
+                f"{path}: found something other than a manifest of this command; "
+                "delete it to compute all parts again, or choose another folder"
             ) from None
         say(f"{path}: the checksum does not match; computing all parts again")
         return []
@@ -127,7 +127,7 @@ def _add_checksum(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_whole(data: Any) -> bool:
-    """Tell whether data is what `_add_checksum` has returned."""
+    """Return whether data is what `_add_checksum` has returned."""
     if not isinstance(data, dict):
         return False
     return data == _add_checksum({k: v for k, v in data.items() if k != CHECKSUM})
@@ -147,8 +147,8 @@ def _to_record(data: Any) -> Record:
 
 
 def check_part_folder(path: Path) -> None:
-    """Raise ValueError if a path is something else than a folder for parts: a file, or
-    a folder with other files. Call this first, because the work may take hours."""
+    """Raise ValueError if a path cannot be a folder for parts: it is a file, or a
+    folder with other files. Call this first, because the work may take hours."""
     if os.path.lexists(path) and not path.is_dir():
         raise ValueError(f"{path}: found a file; expected a folder for the parts")
     if not path.exists() or (path / MANIFEST).exists() or (path / JOURNAL).exists():

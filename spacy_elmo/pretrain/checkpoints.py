@@ -102,7 +102,7 @@ class Checkpoints:
 
 
 def is_checkpoint(folder: Path) -> bool:
-    """Tell whether a folder has nothing but the files of a checkpoint, some of which
+    """Return whether a folder has nothing but the files of a checkpoint, some of which
     may be missing."""
     if folder.is_symlink() or not folder.is_dir():
         return False

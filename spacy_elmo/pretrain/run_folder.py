@@ -59,7 +59,7 @@ class RunFolder:
             restore_folder(self.output / name)
 
     def has_new_run(self) -> bool:
-        """Tell whether a run was stopped before it could replace the earlier one."""
+        """Return whether a run was stopped before it could replace the earlier one."""
         return (self.output / NEW).exists()
 
     def begin_new_run(self) -> bool:
@@ -134,7 +134,7 @@ def _remove(path: Path) -> None:
 
 
 def _is_ours(path: Path) -> bool:
-    """Tell whether a run can have written a file or folder of this name."""
+    """Return whether a run can have written a file or folder of this name."""
     if path.is_symlink():
         return False
     if path.name == LOG_NAME:
@@ -147,8 +147,8 @@ def _is_ours(path: Path) -> bool:
 
 
 def _is_log(path: Path) -> bool:
-    """Tell whether a file is empty or begins with a row of a log, which may be cut off
-    because the run was killed."""
+    """Return whether a file is empty or begins with a row of a log, which may be cut
+    off because the run was killed."""
     with path.open("rb") as file:
         start = file.read(9)
     return b'{"type": '.startswith(start)

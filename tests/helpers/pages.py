@@ -74,7 +74,7 @@ def is_installation(block):
 
 
 def is_for_contributors(block):
-    """Tell whether a block tests or checks this repository."""
+    """Return whether a block tests or checks this repository."""
     return block.code.startswith(("python -m pytest", "ruff ", "mkdocs "))
 
 

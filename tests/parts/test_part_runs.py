@@ -157,7 +157,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
 )
 def test_a_manifest_of_something_else_is_refused(tmp_path, text):
     (tmp_path / "_manifest.json").write_text(text)
-    with pytest.raises(ValueError, match="found something else than a manifest"):
+    with pytest.raises(ValueError, match="found something other than a manifest"):
         run(Maker(), tmp_path)
 
 
@@ -195,7 +195,7 @@ def test_a_manifest_with_a_right_checksum_is_checked_too(tmp_path, change):
     found["parts"][0].update(change)
     found["checksum"] = fingerprint_data(found)
     (tmp_path / "out" / "_manifest.json").write_text(json.dumps(found))
-    with pytest.raises(ValueError, match="found something else than a manifest"):
+    with pytest.raises(ValueError, match="found something other than a manifest"):
         run(Maker(), tmp_path / "out")
 
 

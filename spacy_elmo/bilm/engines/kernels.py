@@ -104,7 +104,7 @@ class PackedKernel:
 
     @classmethod
     def supported(cls) -> bool:
-        """Tell whether torch has these operators and whether they compute correctly."""
+        """Return whether torch has these operators and they compute correctly."""
         if not torch.backends.mkldnn.is_available():
             return False
         x, weight, bias = torch.eye(2), torch.eye(2), torch.ones(2)
@@ -121,7 +121,7 @@ class PackedKernel:
 
 @cache
 def has_packed_kernels() -> bool:
-    """Tell whether PackedKernel works with this build of torch. Tried only once."""
+    """Return whether PackedKernel works with this build of torch. Tried only once."""
     return PackedKernel.supported()
 
 

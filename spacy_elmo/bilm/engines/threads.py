@@ -84,7 +84,7 @@ class Workers:
             torch.set_num_threads(n_threads)  # for threads that are started later
 
     def fit(self, n_threads: int) -> bool:
-        """Tell whether these workers can be used: they were made for this number of
+        """Return whether these workers can be used: they were made for this number of
         threads and in this process, since threads do not survive a fork."""
         return self.process == os.getpid() and self.n_threads == n_threads
 

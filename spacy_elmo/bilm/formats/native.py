@@ -122,7 +122,7 @@ class _Files:
         return FILES.path(self.folder, name)
 
     def has(self, name: str) -> bool:
-        """Tell whether the model has a file."""
+        """Return whether the model has a file."""
         return self.path(name).exists()
 
     def check_config(self) -> None:

@@ -31,7 +31,7 @@ class ModelFiles(NamedTuple):
     new: str
 
     def is_being_replaced(self, folder: Path) -> bool:
-        """Tell whether files of a new model have not been moved to their places."""
+        """Return whether files of a new model have not been moved to their places."""
         return (folder / self.new / self.config).exists()
 
     def path(self, folder: Path, name: str) -> Path:

@@ -13,10 +13,10 @@ from .matmul import matmul
 
 
 def same_end(ids: Tensor, n: int) -> bool:
-    """Tell whether each row of ids (n_words, length) ends with n equal ids, as padding
-    does. A filter narrower than n has more windows than one of width n. If the ends are
-    equal, the additional windows only repeat a window of padding, and the maximum does
-    not need them."""
+    """Return whether each row of ids (n_words, length) ends with n equal ids, as
+    padding does. A filter narrower than n has more windows than one of width n. If the
+    ends are equal, the additional windows only repeat a window of padding, and the
+    maximum does not need them."""
     return bool((ids[:, -n:] == ids[:, -1:]).all())
 
 

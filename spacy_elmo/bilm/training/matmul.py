@@ -16,7 +16,7 @@ LARGE = 2**21
 
 
 def use_onednn(x: Tensor, weight: Tensor) -> bool:
-    """Tell whether oneDNN should multiply x (n, k) by weight (k, m)."""
+    """Return whether oneDNN should multiply x (n, k) by weight (k, m)."""
     return (
         x.dtype == weight.dtype == torch.float32
         and x.device.type == weight.device.type == "cpu"
