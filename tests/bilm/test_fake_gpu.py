@@ -27,6 +27,7 @@ from spacy_elmo.bilm.engines import word_cache
 from spacy_elmo.bilm.state import State
 from spacy_elmo.bilm.training.step import Dropout, train_step
 from spacy_elmo.pretrain.optimizers import Adagrad
+from spacy_elmo.pretrain.torch_losses import compute_losses
 
 # The biLM reads the addresses of weights to notice changes. Fake tensors have none.
 pytestmark = pytest.mark.filterwarnings("ignore:Accessing the data pointer of Fake")
@@ -168,6 +169,18 @@ def test_a_step_of_pretraining_never_waits(gpu, head):
     with gpu.never_waits():
         for name, gradient in step.gradients.items():
             optimizer.step(name, gradient, 0.1)
+
+
+@pytest.mark.parametrize("head", ["full", "sampled", "adaptive"])
+def test_an_evaluation_waits_once_a_batch(gpu, head):
+    bilm = windows.make_bilm(head, dtype=torch.float32, n_layers=1).to(gpu.device)
+    window_encoder, numbers = windows.make_numbers(bilm, n_steps=2)
+    state = windows.make_state(bilm)
+    mask = np.array([[True] * windows.N_ROWS, [False] * windows.N_ROWS])
+    gpu.reset()
+    losses, state = compute_losses(bilm, window_encoder, numbers, mask, state)
+    assert len(losses) == 2 and state.h.device == gpu.device
+    assert gpu.to_host == [(2,)] and len(gpu.waits) == 1
 
 
 @pytest.mark.parametrize("head", ["full", "sampled", "adaptive"])

@@ -1,11 +1,13 @@
 """Compare a real GPU with the CPU. These tests run only with `pytest --gpu`."""
 
+import numpy as np
 import pytest
 import torch
-from helpers.windows import N_ROWS, dense, make_bilm, make_window
+from helpers.windows import N_ROWS, dense, make_bilm, make_numbers, make_window
 
 from spacy_elmo.bilm.state import State
 from spacy_elmo.bilm.training.step import Dropout, train_step
+from spacy_elmo.pretrain.torch_losses import compute_losses
 
 SENTENCES = [text.split() for text in ["a b", "", "c", "d e f g h", "x y z"]]
 
@@ -68,3 +70,15 @@ def test_training_step_is_that_of_the_cpu(cuda, kind, compiled):
 def test_training_step_never_waits(cuda, never_waits):
     _, on_gpu = make_pair(cuda, "sampled")
     take_step(on_gpu)
+
+
+@pytest.mark.parametrize("kind", ["full", "sampled", "adaptive"])
+def test_evaluation_is_that_of_the_cpu(cuda, kind):
+    losses = []
+    for bilm in make_pair(cuda, kind):
+        window_encoder, numbers = make_numbers(bilm)
+        mask = np.ones(numbers.targets.shape[1:], bool)
+        state = State.zeros(bilm.config.lstm, N_ROWS, bilm.weight)
+        found, _ = compute_losses(bilm, window_encoder, numbers, mask, state)
+        losses.append(found)
+    assert losses[1] == pytest.approx(losses[0], rel=1e-4)

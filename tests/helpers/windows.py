@@ -45,7 +45,8 @@ def make_bilm(kind="full", *, encoder=None, dtype=torch.float64, scale=3.0, **ls
     return bilm
 
 
-def make_window(bilm, *, number=1, n_steps=7, forget=True, dtype=torch.float64):
+def make_numbers(bilm, *, number=1, n_steps=7, forget=True):
+    """Make a window of a random text, and what encodes it."""
     rng = np.random.default_rng(0)
     tokens = []
     for _ in range(60):
@@ -54,7 +55,12 @@ def make_window(bilm, *, number=1, n_steps=7, forget=True, dtype=torch.float64):
     outputs = np.array([0, *(min(n + 2, 29) for n in range(1, N_WORDS + 1))])
     window_encoder = WindowEncoder(bilm, WORDS, outputs, (1, 0), forget=forget)
     epochs = Epochs(stream, n_rows=N_ROWS, n_steps=n_steps, seed=0)
-    window = window_encoder.encode(epochs.window(0, number))
+    return window_encoder, epochs.window(0, number)
+
+
+def make_window(bilm, *, dtype=torch.float64, **options):
+    window_encoder, numbers = make_numbers(bilm, **options)
+    window = window_encoder.encode(numbers)
     keep = None if window.keep is None else window.keep.to(dtype)
     return window._replace(keep=keep)
 

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..engines.threads import side_by_side
+from ..layers import ProjectedLSTM
 from ..model import BiLM
 from ..stack import run_stack
 from ..state import LayerState, State
@@ -54,25 +55,13 @@ def run_stacked(
     compiled (bool): Run the steps of a layer as one program that torch.compile makes.
     """
     frozen = loss_scale is None
-
-    def run_both(pair: tuple, x: Tensor, start: LayerState) -> tuple:
-        out, cells = run_stacked_layer(
-            stack_weights(pair), x, start, window.keep, compiled=compiled
-        )
-        return out, (out[:, -1].detach(), cells[:, -1])
-
     with torch.set_grad_enabled(not frozen):
         vectors = vectors.requires_grad_(not frozen)
-        outputs = run_stack(
-            zip(*bilm.directions),
-            F.embedding(window.tokens, vectors),  # (2, n_steps, n_rows, proj)
-            zip(state.h.unbind(1), state.c.unbind(1)),
-            run_both,
-            skip_connections=bilm.config.lstm.skip_connections,
-            dropout=dropout.both,
+        x = F.embedding(window.tokens, vectors)  # (2, n_steps, n_rows, proj)
+        top, new_state = run_both_directions(
+            bilm, x, state, window.keep, dropout=dropout.both, compiled=compiled
         )
-        layers, last = zip(*outputs)
-        hidden = dropout.both(layers[-1]).flatten(1, 2)  # (2, n_steps * n_rows, proj)
+        hidden = dropout.both(top).flatten(1, 2)  # (2, n_steps * n_rows, proj)
     heads = [
         _run_head(bilm, hidden[d], window.targets[d], sample)
         for d, sample in enumerate(samples)
@@ -92,9 +81,46 @@ def run_stacked(
             (d_hidden * loss_scale).to(hidden.dtype),
         )
         grads = dict(zip(named, parts))
-    h, c = zip(*last)
-    new_state = State(torch.stack(h, 1), torch.stack(c, 1))
     return Directions(heads, d_vectors, grads, new_state)
+
+
+def run_both_directions(
+    bilm: BiLM,
+    x: Tensor,
+    state: State,
+    keep: Tensor | None = None,
+    *,
+    dropout: Callable[[Tensor], Tensor] | None = None,
+    compiled: bool = False,
+) -> tuple[Tensor, State]:
+    """Run all layers of both directions over streams, in the same operations; the other
+    arguments as for run_direction and run_stacked.
+
+    x (Tensor): Token vectors in the order in which each direction reads them,
+        (2, n_steps, n_rows, proj).
+    RETURNS (tuple[Tensor, State]): The outputs of the top layer, (2, n_steps, n_rows,
+        proj), and the last states.
+    """
+
+    def run_pair(
+        pair: Sequence[ProjectedLSTM], x: Tensor, start: LayerState
+    ) -> tuple[Tensor, LayerState]:
+        out, cells = run_stacked_layer(
+            stack_weights(pair), x, start, keep, compiled=compiled
+        )
+        return out, (out[:, -1].detach(), cells[:, -1])
+
+    outputs = run_stack(
+        zip(*bilm.directions),
+        x,
+        zip(state.h.unbind(1), state.c.unbind(1)),
+        run_pair,
+        skip_connections=bilm.config.lstm.skip_connections,
+        dropout=dropout,
+    )
+    layers, last = zip(*outputs)
+    h, c = zip(*last)
+    return layers[-1], State(torch.stack(h, 1), torch.stack(c, 1))
 
 
 def run_in_threads(
@@ -119,7 +145,7 @@ def run_in_threads(
         )
         for d, sample in enumerate(samples)
     ]
-    first, second = side_by_side(tasks, parallel=bilm.device.type == "cpu")
+    first, second = side_by_side(tasks, parallel=True)
     d_vectors = vectors
     if loss_scale is not None:
         d_vectors = first.d_vectors + second.d_vectors
