@@ -78,6 +78,11 @@ def is_for_contributors(block):
     return block.code.startswith(("python -m pytest", "ruff ", "mkdocs "))
 
 
+def needs_several_machines(block):
+    """Tell whether a block is for several machines. Other tests try it on one."""
+    return "torchrun --nnodes" in block.code
+
+
 def read_prose(path):
     """Return a page without its code blocks."""
     return FENCED.sub("", path.read_text("utf8"))

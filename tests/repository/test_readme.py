@@ -22,6 +22,7 @@ from helpers.pages import (
     find_korean,
     is_for_contributors,
     is_installation,
+    needs_several_machines,
     page_id,
     read_blocks,
 )
@@ -39,7 +40,9 @@ COMMANDS = [
     block
     for page in ENGLISH
     for block in read_blocks(page, "bash")
-    if not is_installation(block) and not is_for_contributors(block)
+    if not is_installation(block)
+    and not is_for_contributors(block)
+    and not needs_several_machines(block)
 ]
 # Options that make a command finish quickly, by the first words of the command. They
 # are added at the end, because the last one counts if an option is given twice.
