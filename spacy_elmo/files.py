@@ -216,6 +216,7 @@ def one_writer(path: Path) -> Iterator[None]:
     try:
         if path.is_dir():
             remove_parts(path)
+            _remove_free_lock(_lock_beside(path))
         else:
             remove_parts(path.parent, path.name)
         yield
@@ -235,7 +236,23 @@ def one_writer(path: Path) -> Iterator[None]:
 def _lock_path(path: Path) -> Path:
     if path.is_dir():
         return path / LOCK
+    return _lock_beside(path)
+
+
+def _lock_beside(path: Path) -> Path:
     return path.with_name(f".{path.name}{LOCK}")
+
+
+def _remove_free_lock(lock: Path) -> None:
+    """Delete the lock of a process that was killed just after it had made a folder. The
+    lock of a folder that exists is in the folder."""
+    with suppress(OSError):
+        handle = _open(lock, os.O_RDWR)
+        try:
+            if _try_lock(handle):
+                lock.unlink()
+        finally:
+            os.close(handle)
 
 
 def _take_lock(path: Path, lock: Path) -> int:

@@ -201,6 +201,20 @@ def test_a_killed_writer_leaves_no_lock(tmp_path):
     assert names(tmp_path) == ["output.mine.part"]
 
 
+def test_a_writer_killed_after_making_its_folder_leaves_no_lock(tmp_path):
+    output = tmp_path / "out"
+    lock = tmp_path / ".out.spacy-elmo-lock"
+    with one_writer(output):
+        output.mkdir()
+        content = lock.read_bytes()
+        with one_writer(output):
+            assert lock.exists()  # it is held
+    lock.write_bytes(content)
+    with one_writer(output):
+        assert not lock.exists()
+    assert list(tmp_path.rglob("*")) == [output]
+
+
 def test_a_forked_process_does_not_keep_the_lock(tmp_path):
     """Kill a process that holds the lock, while one that it has forked goes on."""
     path = tmp_path / "output"
