@@ -87,7 +87,7 @@ class Job:
         command += ["--rdzv-backend", "c10d", "--rdzv-id", "job"]
         command += ["--rdzv-endpoint", f"{first.address}:29400"]
         is_host = int(host is first)
-        conf = f"is_host={is_host},join_timeout=60,keep_alive_interval=1,timeout=60"
+        conf = f"is_host={is_host},join_timeout=180,keep_alive_interval=1,timeout=60"
         command += ["--rdzv-conf", conf, "--local-addr", host.address]
         command += ["--max-restarts", self.restarts, "--monitor-interval", 0.1]
         command += [self.folder / "watched.py", self.folder, version]
@@ -112,14 +112,14 @@ class Job:
     def check_end(self, processes, code=0):
         """Wait for the processes that `start` has returned, and check how they end."""
         for number, process in enumerate(processes):
-            assert process.wait(120) == code, self.said(number)
+            assert process.wait(180) == code, self.said(number)
 
     def wait_at(self, step):
         (self.folder / f"wait-{step}").touch()
 
     def is_at(self, step):
         """Wait until the first process is at a step."""
-        end = time.monotonic() + 60
+        end = time.monotonic() + 120
         while not (self.folder / f"at-{step}").exists():
             assert time.monotonic() < end, self.said(0)
             time.sleep(0.02)
