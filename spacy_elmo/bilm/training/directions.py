@@ -74,14 +74,21 @@ def run_stacked(
             for d in range(2)
             for name, weight in _named_weights(bilm, d).items()
         }
-        d_hidden = torch.stack([head.d_hidden for head in heads])
-        d_vectors, *parts = torch.autograd.grad(
-            hidden,
-            [vectors, *named.values()],
-            (d_hidden * loss_scale).to(hidden.dtype),
-        )
-        grads = dict(zip(named, parts))
+        d_hidden = torch.stack([head.d_hidden for head in heads]) * loss_scale
+        d_vectors, grads = _backward(hidden, d_hidden, vectors, named)
     return Directions(heads, d_vectors, grads, new_state)
+
+
+def _backward(
+    hidden: Tensor, d_hidden: Tensor, vectors: Tensor, weights: dict[str, Tensor]
+) -> tuple[Tensor, dict[str, Gradient]]:
+    """Compute the gradients of word vectors, and those of weights by name.
+
+    hidden, d_hidden (Tensor): The outputs of the LSTMs and their gradients.
+    """
+    inputs = [vectors, *weights.values()]
+    d_vectors, *grads = torch.autograd.grad(hidden, inputs, d_hidden.to(hidden.dtype))
+    return d_vectors, dict(zip(weights, grads))
 
 
 def run_both_directions(
@@ -193,12 +200,8 @@ def _direction(
     d_vectors = vectors
     if loss_scale is not None:
         named = _named_weights(bilm, d)
-        d_vectors, *parts = torch.autograd.grad(
-            hidden,
-            [vectors, *named.values()],
-            (head.d_hidden * loss_scale).to(hidden.dtype),
-        )
-        grads = dict(zip(named, parts))
+        d_hidden = head.d_hidden * loss_scale
+        d_vectors, grads = _backward(hidden, d_hidden, vectors, named)
     return _Direction(head, d_vectors, grads, last)
 
 
