@@ -60,12 +60,14 @@ def test_the_next_command_is_on_one_line_to_copy(tmp_path):
     assert f"{command} train.spacy --paths.dev dev.spacy" in printed
 
 
-@pytest.mark.parametrize("variant", ["fast", "accurate"])
-def test_the_fast_and_the_accurate_config_are_ours(variant, tmp_path):
-    path, printed = write(tmp_path, "parsing", f"--{variant}")
+@pytest.mark.parametrize(
+    "task, variant", [("parsing", "fast"), ("parsing", "accurate"), ("ner", "fast")]
+)
+def test_the_fast_and_the_accurate_configs_are_ours(task, variant, tmp_path):
+    path, printed = write(tmp_path, task, f"--{variant}")
     found = load_config(path)
     assert load_model_from_config(found, auto_fill=True).config == found
-    assert found == load_config(ROOT / "configs" / f"parsing_elmo_{variant}.cfg")
+    assert found == load_config(ROOT / "configs" / f"{task}_elmo_{variant}.cfg")
     assert f"python -m spacy train {path}" in printed
 
 
@@ -145,7 +147,10 @@ def test_a_file_is_not_overwritten_silently(tmp_path):
         (["ner", "--bilm", "nowhere"], "nowhere: no such file or folder"),
         (["pretrain", "--baseline"], "found --baseline with pretrain"),
         (["pretrain", "--fast"], "found --fast with pretrain"),
-        (["textcat", "--fast"], "found --fast with textcat; expected one of parsing"),
+        (
+            ["textcat", "--fast"],
+            "found --fast with textcat; expected one of parsing, ner",
+        ),
         (["ner", "--accurate"], "found --accurate with ner; expected one of parsing"),
         (["parsing", "--fast", "--baseline"], "found --baseline and --fast; expected"),
     ],
@@ -200,6 +205,15 @@ def train(config, corpora, lang, output, n_steps):
 def test_training_starts(task, lang, baseline, corpora, tmp_path):
     path, _ = write(tmp_path, task, "--lang", lang, *flags(baseline))
     assert train(path, corpora, lang, tmp_path / "out", "2").lang == lang
+
+
+@pytest.mark.slow
+def test_the_fast_recognizer_has_elmo_at_the_input_of_one_layer(corpora, tmp_path):
+    path, _ = write(tmp_path, "ner", "--fast")
+    nlp = train(path, corpora, "en", tmp_path / "out", "2")
+    tok2vec = nlp.get_pipe("ner").model.get_ref("tok2vec").layers[0]
+    assert tok2vec.get_dim("nO") == 96  # without ELMo at the output
+    assert get_mix(tok2vec.get_ref("input_mix"))[1] != 1.0  # gamma has learned
 
 
 @pytest.mark.slow
