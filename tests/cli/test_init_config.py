@@ -61,7 +61,9 @@ def test_the_next_command_is_on_one_line_to_copy(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "task, variant", [("parsing", "fast"), ("parsing", "accurate"), ("ner", "fast")]
+    "task, variant",
+    [(task, "fast") for task in ("tagging", "parsing", "ner")]
+    + [("parsing", "accurate")],
 )
 def test_the_fast_and_the_accurate_configs_are_ours(task, variant, tmp_path):
     path, printed = write(tmp_path, task, f"--{variant}")
@@ -149,7 +151,7 @@ def test_a_file_is_not_overwritten_silently(tmp_path):
         (["pretrain", "--fast"], "found --fast with pretrain"),
         (
             ["textcat", "--fast"],
-            "found --fast with textcat; expected one of parsing, ner",
+            "found --fast with textcat; expected one of tagging, parsing, ner",
         ),
         (["ner", "--accurate"], "found --accurate with ner; expected one of parsing"),
         (["parsing", "--fast", "--baseline"], "found --baseline and --fast; expected"),
