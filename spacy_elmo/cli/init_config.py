@@ -42,7 +42,7 @@ def init_config_cli(
     accurate: bool = Option(
         False,
         "--accurate",
-        help="With ELMo, more accurate and slower; for "
+        help="With ELMo, larger, meant to be more accurate; for "
         + ", ".join(tasks_with("elmo_accurate")),
     ),
     force: bool = Option(False, "--force", "-F", help="Overwrite an existing file"),
