@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..bilm import BiLM
 
 NAME = "name"
+BIN_32 = b"\xc6"  # what msgpack writes before the length of 64 KiB or more
 
 
 class BiLMShim(Shim):
@@ -246,7 +247,7 @@ class BiLMShim(Shim):
         """Set the weights to those that to_bytes has saved, or raise SourceError if the
         data is damaged."""
         try:
-            parts = srsly.msgpack_loads(data)
+            parts = _unpack(data)
             name = parts.pop(NAME, "")  # older releases saved neither name nor checksum
             if name and "checksum" not in parts:
                 raise SourceError("biLM: found no checksum; expected one")
@@ -263,3 +264,19 @@ class BiLMShim(Shim):
         self.source = None
         self._from_bytes = True
         return self
+
+
+def _unpack(data: bytes) -> dict[str, Any]:
+    """Unpack the result of BiLMShim.to_bytes without copying the weights, which may be
+    hundreds of megabytes. They are the last of the parts.
+
+    RETURNS (dict[str, Any]): The parts, the weights as a memoryview of the data. Small
+        weights, and those in another place, are copied like the rest.
+    """
+    key = srsly.msgpack_dumps("weights")
+    start = data.find(key + BIN_32)
+    first = start + len(key) + 5  # the length of the weights has 4 bytes
+    if start < 0 or int.from_bytes(data[first - 4 : first], "big") != len(data) - first:
+        return srsly.msgpack_loads(data)
+    parts = srsly.msgpack_loads(data[:start] + key + srsly.msgpack_dumps(b""))
+    return {**parts, "weights": memoryview(data)[first:]}

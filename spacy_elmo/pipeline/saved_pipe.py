@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import srsly
 from spacy.pipeline import TrainablePipe
 from spacy.util import load_config
 
@@ -11,6 +12,7 @@ from ..bilm.errors import SourceError
 from ..bilm.extras import TorchError
 from ..layers.elmo_model import get_shim
 from ..layers.listener import BILM
+from ..regular_files import check_regular
 from .layer_source import LayerSource
 from .listened import Listened
 
@@ -45,11 +47,19 @@ class SavedPipe(Listened, TrainablePipe):
         self, path: str | Path, *, exclude: Iterable[str] = ()
     ) -> "SavedPipe":
         def load() -> None:
-            super(SavedPipe, self).from_disk(path, exclude=[*exclude, CFG])
+            super(SavedPipe, self).from_disk(path, exclude=[*exclude, CFG, MODEL])
+            if MODEL not in exclude:
+                self._load_model(Path(path) / MODEL)
 
         self._load(load, str(Path(path) / MODEL), MODEL not in exclude)
         self._forget_saved_folder(Path(path).parent / "config.cfg")
         return self
+
+    def _load_model(self, path: Path) -> None:
+        """Load the model as spaCy does, but drop the contents of its file as soon as
+        they are unpacked: those of a large biLM are hundreds of megabytes."""
+        check_regular(path)
+        self.model.from_dict(srsly.msgpack_loads(path.read_bytes()))
 
     def _tell_listeners(self) -> None:
         """Let listeners that learned together with the biLM store which biLM it is. In

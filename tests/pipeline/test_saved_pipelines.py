@@ -1,6 +1,9 @@
 """Test saved pipelines whose parts do not fit together, and damaged ones."""
 
+import json
+import os
 import random
+import tracemalloc
 import warnings
 
 import pytest
@@ -261,8 +264,20 @@ def test_many_damages_are_refused(bilm, tmp_path):
     assert try_damages(bilm, tmp_path / "elmo", 600, seed=1) > 450
 
 
-def test_a_flipped_bit_of_a_weight_is_found(bilm, tmp_path):
-    nlp = make_elmo(bilm)
+@pytest.fixture(scope="module")
+def large_bilm(tmp_path_factory):
+    """Return a biLM of 5 MB, which is large enough that its weights are not copied."""
+    folder = str(tmp_path_factory.mktemp("large") / "bilm")
+    config = BiLMConfig(
+        BytesConfig(char_dim=4, filters=[[1, 64]]), LSTMConfig(512, projection_dim=64)
+    )
+    BiLM(config).save(folder)
+    return folder
+
+
+@pytest.mark.parametrize("size", ["small", "large"])
+def test_a_flipped_bit_of_a_weight_is_found(size, bilm, large_bilm, tmp_path):
+    nlp = make_elmo({"small": bilm, "large": large_bilm}[size])
     nlp(TEXT)
     nlp.to_disk(tmp_path / "saved")
     path = tmp_path / "saved" / "elmo" / "model"
@@ -295,3 +310,63 @@ def test_pipelines_of_the_first_release_can_be_loaded(bilm):
     old = make_elmo("nowhere")
     old.get_pipe("elmo").model.from_bytes(srsly.msgpack_dumps(message))
     assert_close(old(TEXT).tensor, expected, 0)
+
+
+@pytest.mark.parametrize("cut", [1, 1000, 4_000_000])
+def test_a_cut_file_of_large_weights_is_refused(cut, large_bilm, tmp_path):
+    nlp = make_elmo(large_bilm)
+    nlp.initialize()
+    message = srsly.msgpack_loads(nlp.get_pipe("elmo").model.to_bytes())
+    message["shims"][0][0] = message["shims"][0][0][:-cut]
+    with pytest.raises(ValueError, match="found damaged data"):
+        nlp.get_pipe("elmo").model.from_bytes(srsly.msgpack_dumps(message))
+
+
+def test_loading_takes_less_than_3_times_the_memory_of_the_file(large_bilm, tmp_path):
+    nlp = make_elmo(large_bilm)
+    expected = nlp(TEXT).tensor
+    nlp.to_disk(tmp_path / "saved")
+    other = make_elmo("nowhere")
+    tracemalloc.start()
+    try:
+        other.get_pipe("elmo").from_disk(tmp_path / "saved" / "elmo", exclude=["vocab"])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 3 * (tmp_path / "saved" / "elmo" / "model").stat().st_size
+    assert_close(other(TEXT).tensor, expected, 0)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
+def test_a_pipe_in_the_place_of_the_model_is_refused(bilm, tmp_path):
+    nlp = make_elmo(bilm)
+    nlp.to_disk(tmp_path / "saved")
+    (tmp_path / "saved" / "elmo" / "model").unlink()
+    os.mkfifo(tmp_path / "saved" / "elmo" / "model")
+    with pytest.raises(ValueError, match="found a pipe; expected a file"):
+        spacy.load(tmp_path / "saved")
+
+
+def test_arrays_that_overlap_in_a_saved_pipeline_are_refused(large_bilm):
+    nlp = make_elmo(large_bilm)
+    nlp.initialize()
+    message = srsly.msgpack_loads(nlp.get_pipe("elmo").model.to_bytes())
+    parts = srsly.msgpack_loads(message["shims"][0][0])
+    del parts["name"], parts["checksum"]  # as older releases saved it
+    length = int.from_bytes(parts["weights"][:8], "little")
+    header = json.loads(parts["weights"][8 : 8 + length])
+    again = {"dtype": "F32", "shape": [1_000_000], "data_offsets": [1, 4_000_001]}
+    header |= {f"copy {number}": again for number in range(100)}
+    text = json.dumps(header).encode()
+    parts["weights"] = (
+        len(text).to_bytes(8, "little") + text + parts["weights"][8 + length :]
+    )
+    message["shims"][0][0] = srsly.msgpack_dumps(parts)
+    changed = srsly.msgpack_dumps(message)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="found arrays that overlap"):
+            nlp.get_pipe("elmo").model.from_bytes(changed)
+        assert tracemalloc.get_traced_memory()[1] < 3 * len(changed)
+    finally:
+        tracemalloc.stop()
