@@ -18,7 +18,8 @@ def _check_int(owner: Any, *names: str, minimum: int = 1) -> None:
         value = getattr(owner, name)
         if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
             raise ValueError(
-                f"'{name}' is {value!r}; expected a whole number of at least {minimum}"
+                f"'{name}' is {shorten(value)}; expected a whole number of at "
+                f"least {minimum}"
             )
         if value > MAX_SIZE:
             raise ValueError(f"'{name}' is above 2**53; expected a smaller size")
@@ -28,7 +29,7 @@ def _check_choice(owner: Any, name: str, choices: Any) -> None:
     value = getattr(owner, name)
     if value not in choices:
         expected = ", ".join(repr(choice) for choice in choices)
-        raise ValueError(f"'{name}' is {value!r}; expected one of {expected}")
+        raise ValueError(f"'{name}' is {shorten(value)}; expected one of {expected}")
 
 
 def _check_clip(owner: Any, name: str) -> None:
@@ -38,11 +39,12 @@ def _check_clip(owner: Any, name: str) -> None:
     # A comparison with NaN is false.
     if type(value) not in (int, float) or not 0 < value < MAX_NUMBER:
         raise ValueError(
-            f"'{name}' is {_shorten(value)}; expected a positive number or null"
+            f"'{name}' is {shorten(value)}; expected a positive number or null"
         )
 
 
-def _shorten(value: Any) -> str:
+def shorten(value: Any) -> str:
+    """Return the repr of a value for an error message, cut if it is long."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
@@ -56,7 +58,7 @@ def _check_convolutions(owner: Any) -> None:
     filters = owner.filters
     if not isinstance(filters, list) or not filters:
         raise ValueError(
-            f"'filters' is {_shorten(filters)}; expected [[width, number], ...]"
+            f"'filters' is {shorten(filters)}; expected [[width, number], ...]"
         )
     for pair in filters:
         if (
@@ -64,9 +66,7 @@ def _check_convolutions(owner: Any) -> None:
             or len(pair) != 2
             or not all(type(n) is int and 0 < n <= MAX_SIZE for n in pair)
         ):
-            raise ValueError(
-                f"'filters' has {_shorten(pair)}; expected [width, number]"
-            )
+            raise ValueError(f"'filters' has {shorten(pair)}; expected [width, number]")
         if pair[0] > owner.max_chars:
             raise ValueError(
                 f"'filters' has width {pair[0]}, wider than a word of "
@@ -202,7 +202,7 @@ class LSTMConfig:
         bias = self.forget_bias
         if type(bias) not in (int, float) or not abs(bias) < MAX_NUMBER:
             raise ValueError(
-                f"'forget_bias' is {_shorten(bias)}; expected a finite number"
+                f"'forget_bias' is {shorten(bias)}; expected a finite number"
             )
         _check_choice(self, "skip_connections", (True, False))
         _check_choice(self, "projection", (True, False))
@@ -271,7 +271,7 @@ class BiLMConfig:
             if not isinstance(self.training.get(key), (str, type(None))):
                 raise ValueError(
                     f"'{key}' of section 'training' is "
-                    f"{_shorten(self.training[key])}; expected a string or null"
+                    f"{shorten(self.training[key])}; expected a string or null"
                 )
         if self.encoder_projection is False and (
             getattr(self.encoder, "n_features", None) != self.lstm.projection_dim
@@ -320,14 +320,18 @@ class BiLMConfig:
         kind = data["encoder"].get("type")
         if not isinstance(kind, str) or kind not in ENCODER_CONFIGS:
             known = ", ".join(ENCODER_CONFIGS)
-            raise ValueError(f"encoder 'type' is {kind!r}; expected one of {known}")
+            raise ValueError(
+                f"encoder 'type' is {shorten(kind)}; expected one of {known}"
+            )
         encoder = {k: v for k, v in data["encoder"].items() if k != "type"}
         softmax = data.get("softmax")
         if softmax is not None:
             softmax = _from_dict(SoftmaxConfig, softmax, "softmax")
         training = data.get("training", {})
         if not isinstance(training, dict):
-            raise ValueError(f"section 'training' is {training!r}; expected an object")
+            raise ValueError(
+                f"section 'training' is {shorten(training)}; expected an object"
+            )
         return cls(
             encoder=_from_dict(ENCODER_CONFIGS[kind], encoder, "encoder"),
             lstm=_from_dict(LSTMConfig, data["lstm"], "lstm"),
@@ -338,7 +342,7 @@ class BiLMConfig:
 
 def _from_dict(cls: type[ConfigT], data: Any, section: str) -> ConfigT:
     if not isinstance(data, dict):
-        raise ValueError(f"section '{section}' is {data!r}; expected an object")
+        raise ValueError(f"section '{section}' is {shorten(data)}; expected an object")
     known = [f.name for f in fields(cls)]  # type: ignore[arg-type]
     unknown = [key for key in data if key not in known]
     if unknown:

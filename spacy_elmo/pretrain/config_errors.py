@@ -5,6 +5,8 @@ from typing import Any, Literal, TypeGuard, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
+from ..bilm.config import shorten
+
 
 def describe_error(
     error: ValidationError,
@@ -37,6 +39,8 @@ def describe_error(
         section = field.annotation
     if first["type"] == "model_type":
         expected = "a section"
+    elif first["type"] == "finite_number":
+        expected = "a finite number"
     elif first["type"].endswith("_type") or not _describe_range(field):
         expected = _describe_type(field.annotation)
     else:
@@ -45,7 +49,7 @@ def describe_error(
     if overrides.get(name) is True:  # spaCy's value of an option that has none
         expected = expected.removesuffix(" or nothing")
         return f"found --{name} without a value; expected {expected} after it"
-    return f"{name} is {value!r}; expected {expected}"
+    return f"{name} is {shorten(value)}; expected {expected}"
 
 
 def _is_section(kind: Any) -> TypeGuard[type[BaseModel]]:

@@ -77,7 +77,10 @@ class CorpusConfig(Section):
         "set. They are not trained on.",
     )
     n_process: int = Field(
-        default=0, ge=0, description="Processes that tokenize; 0 for one on each core."
+        default=0,
+        ge=0,
+        le=1024,
+        description="Processes that tokenize; 0 for one on each core.",
     )
     folder: str | None = Field(
         default=None,
@@ -149,7 +152,10 @@ class OptimizerConfig(Section):
         description="For adamw: added to the divisor of a gradient.",
     )
     weight_decay: float = Field(
-        default=0.0, ge=0, description="For adamw: decay of the weights of matrices."
+        default=0.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="For adamw: decay of the weights of matrices.",
     )
 
 
@@ -195,7 +201,10 @@ class TrainingConfig(Section):
         default=0, ge=0, description="Limit: words that are trained on; 0 for no limit."
     )
     max_minutes: float = Field(
-        default=0.0, ge=0, description="Limit: minutes of training; 0 for no limit."
+        default=0.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="Limit: minutes of training; 0 for no limit.",
     )
     patience: int = Field(
         default=0,
@@ -215,6 +224,7 @@ class TrainingConfig(Section):
     accumulate: int = Field(
         default=1,
         ge=1,
+        le=1_000_000,
         description="Windows whose gradients are averaged for one step.",
     )
     dropout: float = Field(
@@ -235,6 +245,7 @@ class TrainingConfig(Section):
     clip_norm: float = Field(
         default=10.0,
         ge=0,
+        allow_inf_nan=False,
         description="The largest norm of all gradients together; 0 for no limit.",
     )
     precision: Literal["float32", "bfloat16", "float16"] = Field(
@@ -251,7 +262,10 @@ class TrainingConfig(Section):
         description="Steps between evaluations, each with a checkpoint.",
     )
     checkpoint_minutes: float = Field(
-        default=10.0, ge=0, description="The most minutes between two checkpoints."
+        default=10.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="The most minutes between two checkpoints.",
     )
     warmup_softmax_steps: int = Field(
         default=1000,

@@ -55,7 +55,18 @@ CONFIGS = sorted((Path(__file__).parents[2] / "configs").glob("pretrain_*.cfg"))
         ],
         ("training.schedule.final_share", 1.5, "training.schedule.final_share is 1.5"),
         ("training.schedule.warmup_steps", -1, "training.schedule.warmup_steps is -1"),
-        ("corpus.n_process", -1, "corpus.n_process is -1; expected 0 or more"),
+        ("corpus.n_process", -1, "corpus.n_process is -1; expected 0 to 1024"),
+        ("corpus.n_process", 10**18, "corpus.n_process is 1000000000000000000;"),
+        ("training.accumulate", 10**18, "training.accumulate is 1000000000000000000;"),
+        *[
+            (key, math.inf, f"{key} is inf; expected a finite number")
+            for key in [
+                "training.max_minutes",
+                "training.checkpoint_minutes",
+                "training.clip_norm",
+                "training.optimizer.weight_decay",
+            ]
+        ],
         ("vocab.max_words", 0, "vocab.max_words is 0; expected 1 or more"),
         ("vocab.min_count", -1, "vocab.min_count is -1; expected 0 or more"),
         ("corpus.dev_share", -0.1, "corpus.dev_share is -0.1; expected"),
@@ -71,6 +82,13 @@ def test_errors_name_the_key(config_path, key, value, expected):
         load_config(config_path, {key: value})
     assert str(caught.value).startswith(expected)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["training.dropout", "model.encoder.activation"])
+def test_a_long_value_is_shortened(config_path, key):
+    with pytest.raises(ValueError) as caught:
+        load_config(config_path, {key: 10**300})
+    assert len(str(caught.value)) < 200
 
 
 def test_every_setting_is_explained():

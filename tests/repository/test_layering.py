@@ -21,7 +21,14 @@ ALLOWED = {
     "results": {"files", "fingerprints"},
     "bilm": {"files", "fingerprints", "hdf5_files", "regular_files"},
     "layers": {"bilm", "fingerprints", "text"},
-    "pipeline": {"bilm", "files", "fingerprints", "layers", "text"},
+    "pipeline": {
+        "bilm",
+        "files",
+        "fingerprints",
+        "layers",
+        "regular_files",
+        "text",
+    },
     "parts": {"files", "fingerprints", "regular_files"},
     "embedding": {
         "bilm",
