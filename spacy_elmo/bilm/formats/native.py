@@ -206,7 +206,11 @@ def load_native_parts(parts: Any, where: Path = Path("biLM")) -> BiLMData:
 
     where (Path): The file to name in error messages.
     """
-    types = {"config": dict, "lexicon": dict, "weights": (bytes, memoryview)}
+    types: dict[str, Any] = {
+        "config": dict,
+        "lexicon": dict,
+        "weights": (bytes, memoryview),
+    }
     known = {*types, "vocab", "checksum"}
     if (
         not isinstance(parts, dict)
