@@ -74,7 +74,11 @@ def main() -> None:
     n_words = sum(map(len, sentences))
     pipelines = load_pipelines(args.pipelines, args.int8)
     results = {
-        name: {"scores": evaluate(nlp, args.dev), "seconds": []}
+        name: {
+            "scores": evaluate(nlp, args.dev),
+            "n_words": n_words,
+            "seconds": [],
+        }
         for name, nlp in pipelines.items()
     }
     clock = time.process_time if args.threads == 1 else time.perf_counter
