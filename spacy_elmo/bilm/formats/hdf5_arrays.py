@@ -10,7 +10,12 @@ import numpy as np
 
 from ...fingerprints import checksum_bytes, checksum_file
 from ..errors import SourceError
-from .hdf5_chunks import describe_filters, describe_missing, n_filters
+from .hdf5_chunks import (
+    describe_chunks,
+    describe_filters,
+    describe_missing,
+    n_filters,
+)
 
 CHECKSUM = "spacy_elmo_checksum"
 MAX_CHECKSUM = 1000  # bytes
@@ -75,9 +80,11 @@ class HDF5Arrays:
         elif self.left < 0 or self.left_to_declare < 0:
             found = more
         elif n_filters(array):
-            found = describe_filters(array) or describe_missing(array)
+            found = describe_filters(array) or describe_chunks(array)
+        elif n_stored < n_bytes:
+            found = more
         else:
-            found = more if n_stored < n_bytes else None
+            found = describe_missing(array) if array.chunks else None
         if found:
             raise SourceError(f"{self.path}: found '{key}' to be {found}")
 

@@ -1,6 +1,6 @@
-"""Tell whether the chunks of a compressed HDF5 array hold what the array declares. The
-HDF5 library allocates memory for whatever comes out of a chunk, which may be a thousand
-times the size of the chunk."""
+"""Tell whether the chunks of an HDF5 array hold what the array declares. Where a chunk
+is missing, the HDF5 library returns zeros. It allocates memory for whatever comes out
+of a compressed chunk, which may be a thousand times the size of the chunk."""
 
 import math
 import zlib
@@ -35,15 +35,21 @@ def describe_filters(array: Any) -> str | None:
 
 
 def describe_missing(array: Any) -> str | None:
+    """Say how many chunks an array has; None if all are there."""
+    expected = math.prod(-(-n // m) for n, m in zip(array.shape, array.chunks))
+    found = array.id.get_num_chunks()
+    return None if found == expected else f"in {found:,} chunks; expected {expected:,}"
+
+
+def describe_chunks(array: Any) -> str | None:
     """Say what is wrong with the chunks of an array whose filters are right; None if
     all are there and each holds as many bytes as it declares."""
     n_bytes = math.prod(array.chunks) * array.dtype.itemsize
     if n_bytes > max(array.size * array.dtype.itemsize, MAX_CHUNK):
         return f"in chunks of {n_bytes:,} bytes; expected no more than it has itself"
-    expected = math.prod(-(-n // m) for n, m in zip(array.shape, array.chunks))
-    if array.id.get_num_chunks() != expected:
-        found = array.id.get_num_chunks()
-        return f"in {found:,} chunks; expected {expected:,}"
+    missing = describe_missing(array)
+    if missing:
+        return missing
     filters = _filters(array)
     numbers = [number for number, *_ in filters]
     limit = n_bytes + n_bytes // 100 + EXTRA

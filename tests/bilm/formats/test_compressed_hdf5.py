@@ -88,6 +88,18 @@ def test_compressed_arrays_without_data_are_refused(compression, folder):
     assert f"'{KEY}' to be in 0 chunks; expected 2" in sentence
 
 
+@pytest.mark.parametrize("arguments", [{}, {"compression": "gzip"}])
+def test_arrays_that_lack_a_chunk_are_refused(arguments, folder):
+    with h5py.File(folder / "weights.hdf5", "r+") as file:
+        whole = file[KEY][()]
+        del file[KEY]
+        array = file.create_dataset(KEY, (6, 16), "f4", chunks=(4, 9), **arguments)
+        array[:, 9:], array[4:] = whole[:, 9:], whole[4:]
+        # The chunks at the edges are larger than their part of the array.
+        assert arguments or array.id.get_storage_size() > whole.nbytes
+    assert f"'{KEY}' to be in 3 chunks; expected 4" in refusal(folder)[1]
+
+
 def test_other_filters_are_refused(folder):
     sentence = create(folder, KEY, scaleoffset=2, data=np.ones((6, 16)))
     assert "scaleoffset); expected gzip or lzf" in sentence
