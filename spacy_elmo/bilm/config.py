@@ -27,7 +27,8 @@ def _check_int(owner: Any, *names: str, minimum: int = 1) -> None:
 
 def _check_choice(owner: Any, name: str, choices: Any) -> None:
     value = getattr(owner, name)
-    if value not in choices:
+    # The types are compared, because 1 == 1.0 == True.
+    if (type(value), value) not in [(type(choice), choice) for choice in choices]:
         expected = ", ".join(repr(choice) for choice in choices)
         raise ValueError(f"'{name}' is {shorten(value)}; expected one of {expected}")
 
@@ -107,6 +108,7 @@ class BytesConfig:
         _check_convolutions(self)
         _check_choice(self, "n_rows", (BYTE_ROWS, BYTE_ROWS + 1))
         _check_choice(self, "n_characters", (BYTE_ROWS, BYTE_ROWS + 1))
+        _check_choice(self, "projection", (None, True, False))
 
     @property
     def n_features(self) -> int:
@@ -160,6 +162,7 @@ class WordsConfig:
         if self.max_chars is not None:
             _check_int(self, "max_chars")
         _check_choice(self, "trainable", (True, False))
+        _check_choice(self, "projection", (None, True, False))
 
     @property
     def n_features(self) -> int:

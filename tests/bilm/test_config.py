@@ -49,6 +49,13 @@ def test_json_round_trip(config):
         (lambda: CharsConfig(reader="gru"), "reader"),
         (lambda: WordsConfig(dim="300"), "dim"),
         (lambda: BiLMConfig(BytesConfig(projection=False)), "projection"),
+        (lambda: BytesConfig(projection=0), "projection"),
+        (lambda: BytesConfig(projection="false"), "projection"),
+        (lambda: WordsConfig(projection=[]), "projection"),
+        (lambda: WordsConfig(trainable=1), "trainable"),
+        (lambda: BytesConfig(n_rows=261.0), "n_rows"),
+        (lambda: BytesConfig(n_characters=262.0), "n_characters"),
+        (lambda: LSTMConfig(skip_connections=1.0), "skip_connections"),
     ],
 )
 def test_bad_sizes_are_named(make, key):
