@@ -59,6 +59,11 @@ def make_training_config(
     gpu (bool): Choose sizes for a GPU.
     variant (str): One of VARIANTS that the task has.
     """
+    if bilm is not None and "$" in bilm:
+        raise ValueError(
+            f"found '$' in the biLM {bilm}; expected a path without it, because it "
+            "marks variables in configs"
+        )
     text = read_template(f"{task}_{variant}")
     text = COMMAND.sub(lambda _: f"# {command}\n", text)
     values: dict[str, Any] = {"nlp.lang": lang, **(GPU_VALUES if gpu else {})}

@@ -156,9 +156,12 @@ def _interpolate(config: Config, path: Path) -> Config:
 
 
 def _check_same(configs: Sequence[Config], paths: Sequence[Path]) -> None:
-    """Raise an error if the data or the training settings of the configs differ."""
+    """Raise an error if the data, the tokens or the training settings of the configs
+    differ."""
     ours, theirs = (
         {
+            # Other tokens are other tasks.
+            "nlp": {key: config["nlp"].get(key) for key in ("lang", "tokenizer")},
             "corpora": config["corpora"],
             "training": {
                 key: value

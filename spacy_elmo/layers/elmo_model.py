@@ -8,6 +8,7 @@ from thinc.api import Model
 from thinc.types import Floats3d
 
 from ..bilm.array_types import as_floats
+from ..text.token_kinds import find_doc_kind
 from .arrays import to_array, to_tensor
 from .encode_docs import Rows, encode_docs
 from .mix import weighted_sum
@@ -67,6 +68,8 @@ def get_settings(model: ElmoModelT) -> EncodingSettings:
 
 def init(model: ElmoModelT, X: Any = None, Y: Any = None) -> None:
     shim = get_shim(model)
+    if X:
+        shim.tokens = shim.tokens or find_doc_kind(X[0])
     shim.load(lang=X[0].lang_ if X else None)
     n_layers, width = shim.sizes
     model.set_dim("nO", width, force=True)

@@ -1,6 +1,7 @@
 """The listener: a layer in the model of a downstream component that gets its output
 from the shared `elmo` component."""
 
+import copy
 import warnings
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -66,6 +67,25 @@ class ElmoListener(Model[list[Doc], Layers]):
         self.upstream: Upstream | None = None
         self.component_name = "an ElmoListener"  # until its component is known
         self._warned = False
+
+    def _copy(self, seen: dict[int, Any] | None = None) -> "ElmoListener":
+        """Copy the listener. The copy listens to the same component. (Thinc's own
+        method would return a Model without the attributes of this class.)"""
+        other = ElmoListener(self.upstream_name)
+        other.upstream = self.upstream
+        other.component_name = self.component_name
+        other.attrs[BILM] = copy.copy(self.attrs[BILM])
+        for name in self.dim_names:
+            if self.has_dim(name):
+                other.set_dim(name, self.get_dim(name))
+        return other
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "ElmoListener":
+        # Copying the model of a task must not copy the component it listens to, unless
+        # the whole pipeline is copied.
+        other = self._copy()
+        other.upstream = memo.get(id(self.upstream), self.upstream)
+        return other
 
     def get_upstream(self) -> Upstream:
         if self.upstream is None:
@@ -163,10 +183,12 @@ class Replacement:
 
     def __call__(self, elmo: Any, tok2vec: Any) -> dict[str, Any]:
         """Return the config of the model that replaces a listener."""
+        shim = get_shim(self.upstream.model)
         return {
             "@architectures": "spacy-elmo.ElmoLayers.v1",
-            "bilm": None,
-            "frozen": get_shim(self.upstream.model).frozen,
+            "bilm": shim.name or None,
+            "frozen": shim.frozen,
+            "precision": shim.precision,
             **self.upstream.resolve_settings().to_dict(),
         }
 

@@ -114,6 +114,11 @@ class BiLMShim(Shim):
         return self._updated
 
     @property
+    def is_loaded(self) -> bool:
+        """Return whether the weights have been loaded."""
+        return self._model is not None
+
+    @property
     def from_saved(self) -> bool:
         """Return whether the weights were set by from_bytes."""
         return self._from_bytes
@@ -128,8 +133,7 @@ class BiLMShim(Shim):
         """
         self.lang = self.lang or lang
         if source is not None:
-            self._set(load_data(source))
-            self.name = source
+            self._set_source(source)
         elif self._model is None or (self._updated and not self._from_bytes):
             self._load_source()
 
@@ -137,8 +141,11 @@ class BiLMShim(Shim):
         name = self.source or bundled_for(
             self.lang or "en", morphemes=self.tokens == MORPHEMES
         )
-        data = load_data(name)
         logger.info("elmo: using the biLM '%s'", name)
+        self._set_source(name)
+
+    def _set_source(self, name: str) -> None:
+        data = load_data(name)
         self._check_tokens(name, find_kind(data.config.training))
         self._set(data)
         self.name = name

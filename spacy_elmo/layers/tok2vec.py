@@ -63,7 +63,7 @@ def Tok2VecWithElmo(
         ("encode", _take_lists(encode)),
         ("output_mix", at_output),
     ]
-    model: Tok2VecModelT = Model(
+    model: Tok2VecModelT = ModelWithRefs(
         "tok2vec_with_elmo",
         forward,
         init=init,
@@ -75,6 +75,27 @@ def Tok2VecWithElmo(
     for name, layer in refs:
         model.set_ref(name, layer)
     return model
+
+
+class ModelWithRefs(Model):
+    """A model whose copies keep its references to its layers. Thinc's own copies lose
+    them, and spaCy copies models in nlp.replace_listeners."""
+
+    def _copy(self, seen: dict[int, Any] | None = None) -> "ModelWithRefs":
+        copied = super()._copy(seen)
+        other = ModelWithRefs(
+            copied.name,
+            copied._func,
+            init=copied.init,
+            dims={name: copied.maybe_get_dim(name) for name in copied.dim_names},
+            attrs=copied.attrs,
+            layers=copied.layers,
+        )
+        for name in self.ref_names:
+            ref = self.maybe_get_ref(name)
+            place = None if ref is None else self.layers.index(ref)
+            other.set_ref(name, None if place is None else other.layers[place])
+        return other
 
 
 # A saved config has null for a layer that was left out. So these sizes belong to the

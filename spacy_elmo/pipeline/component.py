@@ -153,10 +153,15 @@ class Elmo(SavedPipe):
                 self._begin(docs, self.resolve_settings())
             assert self._hand_over is not None
             return self._hand_over.take(docs)
-        layers = self._source.find(
-            docs, self.resolve_settings(), cached=self._uses_cache(docs)
+        layers = self._find_layers(
+            docs, self.resolve_settings(), self._uses_cache(docs)
         )
         return Layers(layers), no_backprop
+
+    def _find_layers(
+        self, docs: list[Doc], settings: EncodingSettings, cached: bool
+    ) -> list[Floats3d]:
+        return self._source.find(docs, settings, component=self.name, cached=cached)
 
     def _uses_cache(self, docs: list[Doc]) -> bool:
         """Return whether to use the cache when layers are predicted. That also happens
@@ -194,7 +199,8 @@ class Elmo(SavedPipe):
         """Set doc._.elmo and, unless a later component needs the doc.tensor of an
         earlier one, doc.tensor."""
         shares = self._get_shares()
-        sets_tensor = bool(docs) and self._sets_tensor(docs[0].vocab)
+        vocab = docs[0].vocab if docs else None
+        sets_tensor = [self._sets_tensor(vocab, filled) for filled in (False, True)]
         for doc, output in zip(docs, outputs):
             vectors, layers = self._convert_for_storage(output)
             exact = layers is not None and layers.dtype == "float32"
@@ -205,13 +211,15 @@ class Elmo(SavedPipe):
                 "stateful": output.segmented.stateful,
                 "weights": self._shim.fingerprint,
                 "source": self._shim.name,
+                "component": self.name,
                 "mix": shares,
                 "layers": layers,
                 "vectors": None if exact else vectors,
                 "surprisal": output.surprisal,
             }
-            if sets_tensor:
-                doc.tensor = vectors
+            if sets_tensor[len(doc.tensor) == len(doc) > 0]:
+                # A copy: users may change doc.tensor in place.
+                doc.tensor = vectors if exact else vectors.copy()
                 for name in ("vector", "vector_norm"):
                     setattr(doc, name, None)  # spaCy may have cached an older value
             set_data(doc, data)
@@ -254,11 +262,11 @@ class Elmo(SavedPipe):
             layers = None if layers is None else ops.to_numpy(layers)
         return vectors, layers
 
-    def _sets_tensor(self, vocab: Vocab | None = None) -> bool:
+    def _sets_tensor(self, vocab: Vocab | None = None, filled: bool = True) -> bool:
         if self.storage.set_tensor == "never":
             return False
         width = None if vocab is None else self.sizes()[1]
-        read = self.position.finds_reader(self, width=width, vocab=vocab)
+        read = self.position.finds_reader(self, width=width, vocab=vocab, filled=filled)
         if self.storage.set_tensor == "auto":
             return not read
         if read and vocab is not None and not self._warned:
@@ -320,7 +328,7 @@ class Elmo(SavedPipe):
         self._end()
         if self._shim.frozen or not self._learns:
             cached = self._shim.frozen and self.storage.cache_layers != "none"
-            layers = Layers(self._source.find(docs, settings, cached=cached))
+            layers = Layers(self._find_layers(docs, settings, cached))
             backprop: LayersBackprop = no_backprop
         else:
             segmented = [segment_doc(doc, settings) for doc in docs]
@@ -365,7 +373,11 @@ class Elmo(SavedPipe):
 
     @property
     def _shim(self) -> BiLMShim:
-        return get_shim(self.model)
+        shim = get_shim(self.model)
+        if not shim.is_loaded:
+            # The tokenizer may have been replaced since the component was made.
+            shim.tokens = self.position.find_tokens(self, shim.tokens)
+        return shim
 
 
 # Importing this module installs the attributes, so docs from other processes have them.

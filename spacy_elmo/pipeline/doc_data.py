@@ -24,6 +24,7 @@ class ElmoData(TypedDict):
     key, bounds, stateful: How the doc was segmented: see SegmentedDoc.
     weights: The fingerprint of the biLM.
     source: The name or path that the biLM was loaded from; "" if unknown.
+    component: The name of the component in its pipeline.
     mix: The share of each layer in the vectors, (n_layers + 1,).
     layers: (n_tokens, n_layers + 1, width), or None if not stored.
     vectors: (n_tokens, width), or None if they are computed from the layers.
@@ -36,6 +37,7 @@ class ElmoData(TypedDict):
     stateful: bool
     weights: str
     source: str
+    component: str
     mix: list[float]
     layers: Floats3d | None
     vectors: Floats2d | None

@@ -3,6 +3,7 @@ of the listeners back to `elmo`."""
 
 from typing import Any
 
+import numpy as np
 from spacy.tokens import Doc
 from thinc.types import Floats3d
 
@@ -25,14 +26,21 @@ class HandOver:
         # Keep the docs alive: the id of a deleted doc may be given to another one.
         self._docs = docs
         self._numbers = {id(doc): number for number, doc in enumerate(docs)}
+        # A component that annotates in training may retokenize a doc.
+        self._words = [doc.to_array("ORTH") for doc in docs]
         self._layers = layers
         self._backprop = backprop
         self._gradients: dict[int, Floats3d] = {}
         self.taken = False
 
     def has(self, docs: list[Doc]) -> bool:
-        """Return whether all docs are in the batch."""
-        return all(id(doc) in self._numbers for doc in docs)
+        """Return whether all docs are in the batch, with the same tokens."""
+        numbers = [self._numbers.get(id(doc)) for doc in docs]
+        return all(
+            number is not None
+            and np.array_equal(self._words[number], doc.to_array("ORTH"))
+            for number, doc in zip(numbers, docs)
+        )
 
     def take(self, docs: list[Doc]) -> tuple[Layers, LayersBackprop]:
         """Return the layers of some docs of the batch, and a callback that adds up

@@ -67,29 +67,38 @@ class LayerSource:
         self.n_recent_tokens = 0
 
     def find(
-        self, docs: list[Doc], settings: EncodingSettings, *, cached: bool
+        self,
+        docs: list[Doc],
+        settings: EncodingSettings,
+        *,
+        component: str,
+        cached: bool,
     ) -> list[Floats3d]:
         """Return the layers of docs. Layers that are stored and still valid are used,
         and the layers of all other docs are computed.
 
         settings (EncodingSettings): How to segment docs on which the component has not
             run.
+        component (str): The name of the component. Layers that one of another name has
+            stored are not used, because its settings may differ.
         cached (bool): Whether to use the cache.
         RETURNS (list[Floats3d]): (n_tokens, n_layers + 1, width) for each doc.
         """
-        known = [self._recall(doc, settings) for doc in docs]
+        known = [self._recall(doc, settings, component) for doc in docs]
         missing = [segmented for segmented, layers in known if layers is None]
         computed = iter(self.compute(missing, cached=cached))
         return [next(computed) if layers is None else layers for _, layers in known]
 
     def _recall(
-        self, doc: Doc, settings: EncodingSettings
+        self, doc: Doc, settings: EncodingSettings, component: str
     ) -> tuple[SegmentedDoc, Floats3d | None]:
         data = get_data(doc)
         if (
             data is not None
             and data["weights"] == get_shim(self.model).fingerprint
             and data["stateful"] == settings.stateful
+            # Docs that were saved by older releases do not name the component.
+            and data.get("component", component) == component
         ):
             # A later component may have set other sentence boundaries since.
             segmented = segment_as_before(doc, data["bounds"], data["stateful"])

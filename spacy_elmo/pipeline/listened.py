@@ -17,13 +17,15 @@ class Listened(ABC):
     """
 
     name: str
+    vocab: Vocab
     position: PipelinePosition
 
     @abstractmethod
-    def _sets_tensor(self, vocab: Vocab | None = None) -> bool:
+    def _sets_tensor(self, vocab: Vocab | None = None, filled: bool = True) -> bool:
         """Return whether to set doc.tensor.
 
         vocab (Vocab | None): The vocab of the docs; None before there are any.
+        filled (bool): Whether doc.tensor has been set before.
         """
 
     @property
@@ -51,6 +53,10 @@ class Listened(ABC):
         if listener not in nodes:
             nodes.append(listener)
         assert isinstance(self, Upstream)
+        other = listener.upstream
+        if isinstance(other, Listened) and other is not self:
+            if other.vocab is self.vocab:  # the later of two components in a pipeline
+                other.remove_listener(listener, component_name)
         listener.upstream = self
         listener.component_name = component_name
 

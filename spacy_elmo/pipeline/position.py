@@ -12,6 +12,8 @@ from spacy.pipeline.tok2vec import Tok2VecListener
 from spacy.vocab import Vocab
 from thinc.api import Model
 
+from ..text.token_kinds import find_tokenizer_kind
+
 BOUNDARIES = {"token.is_sent_start", "doc.sents"}
 TENSOR = "doc.tensor"
 
@@ -77,7 +79,12 @@ class PipelinePosition:
         return False
 
     def finds_reader(
-        self, component: Any, *, width: int | None = None, vocab: Vocab | None = None
+        self,
+        component: Any,
+        *,
+        width: int | None = None,
+        vocab: Vocab | None = None,
+        filled: bool = True,
     ) -> bool:
         """Return whether a component after `component` reads doc.tensor, as spaCy's
         listeners do, and expects the vectors of a component before `component`.
@@ -87,30 +94,22 @@ class PipelinePosition:
             doc.tensor.
         vocab (Vocab | None): The vocab of the docs, which tells pipelines that share
             the component apart.
+        filled (bool): Whether doc.tensor has been set, which tells pipelines apart that
+            share the vocab too: where it has been, any of them may need it.
         """
-        nlp = self._find_pipeline(component, vocab)
-        if nlp is None:
+        pipelines = self._find_pipelines(component, vocab)
+        if not pipelines:
             return self.expects_reader
-        names = [name for name, pipe in nlp.components if pipe is component]
-        place = nlp.component_names.index(names[0])
-        before, after = nlp.components[:place], nlp.components[place + 1 :]
-        setters = [pipe for name, pipe in before if _may_set_tensor(nlp, name, pipe)]
-        listeners = {id(node) for pipe in setters for node in _listeners_of(pipe)}
-        for name, pipe in after:
-            if name in nlp.disabled:
-                continue
-            for node in _nodes_of(pipe):
-                if id(node) in listeners:
-                    return True
-                if (
-                    isinstance(node, Tok2VecListener)
-                    and node.upstream_name not in names
-                ):
-                    if setters or width not in (None, node.maybe_get_dim("nO")):
-                        return True
-            if TENSOR in nlp.get_pipe_meta(name).assigns and not _is_elmo(pipe):
-                return False  # the later readers get the vectors of this component
-        return False
+        found = [_finds_reader(nlp, component, width) for nlp in pipelines]
+        return any(found) if filled else all(found)
+
+    def find_tokens(self, component: Any, expected: str | None) -> str | None:
+        """Return the kind of tokens that the tokenizer of the pipeline makes.
+
+        expected (str | None): What to return while the pipeline is not known.
+        """
+        nlp = self._find_pipeline(component)
+        return expected if nlp is None else find_tokenizer_kind(nlp.tokenizer)
 
     def check_widths(self, component: Any, width: int) -> None:
         """Raise ValueError if a listener of spaCy that can only read the doc.tensor of
@@ -132,15 +131,40 @@ class PipelinePosition:
                         "spacy-elmo.ElmoTok2Vec.v1 as `tok2vec`, which needs no width"
                     )
 
-    def _find_pipeline(
+    def _find_pipeline(self, component: Any) -> Language | None:
+        """Return the pipeline that was changed last, among those with the component."""
+        return next(iter(self._find_pipelines(component)), None)
+
+    def _find_pipelines(
         self, component: Any, vocab: Vocab | None = None
-    ) -> Language | None:
-        """Return the pipeline that was changed last, among those with the component
-        and, if there are any, with the vocab."""
+    ) -> list[Language]:
+        """Return all pipelines with the component and the vocab. If there are none with
+        this vocab, return the pipeline with the component that was changed last."""
         alive = [nlp for ref in self._pipelines if (nlp := ref()) is not None]
         found = [n for n in alive if any(p is component for _, p in n.components)]
-        found = [nlp for nlp in found if nlp.vocab is vocab] or found
-        return found[-1] if found else None
+        return [nlp for nlp in found if nlp.vocab is vocab] or found[-1:]
+
+
+def _finds_reader(nlp: Language, component: Any, width: int | None) -> bool:
+    """Return whether a component of a pipeline reads a doc.tensor that `component`
+    should not set; see PipelinePosition.finds_reader."""
+    names = [name for name, pipe in nlp.components if pipe is component]
+    place = nlp.component_names.index(names[0])
+    before, after = nlp.components[:place], nlp.components[place + 1 :]
+    setters = [pipe for name, pipe in before if _may_set_tensor(nlp, name, pipe)]
+    listeners = {id(node) for pipe in setters for node in _listeners_of(pipe)}
+    for name, pipe in after:
+        if name in nlp.disabled:
+            continue
+        for node in _nodes_of(pipe):
+            if id(node) in listeners:
+                return True
+            if isinstance(node, Tok2VecListener) and node.upstream_name not in names:
+                if setters or width not in (None, node.maybe_get_dim("nO")):
+                    return True
+        if TENSOR in nlp.get_pipe_meta(name).assigns and not _is_elmo(pipe):
+            return False  # the later readers get the vectors of this component
+    return False
 
 
 def _may_set_tensor(nlp: Language, name: str, pipe: Any) -> bool:

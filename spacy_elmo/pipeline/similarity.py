@@ -7,7 +7,7 @@ from thinc.api import get_array_module
 from thinc.types import Floats1d
 from thinc.util import to_numpy
 
-from .doc_data import ElmoView, get_data
+from .doc_data import ElmoData, ElmoView, get_data
 
 
 def get_similarity(one: Doc | Span | Token, other: Doc | Span | Token) -> float:
@@ -28,10 +28,15 @@ def get_similarity(one: Doc | Span | Token, other: Doc | Span | Token) -> float:
             )
     a: Any = _get_vector(one)
     b: Any = _get_vector(other)
-    if _get_weights(one) != _get_weights(other):
+    if _get_data(one)["weights"] != _get_data(other)["weights"]:
         raise ValueError(
             "the vectors of the two docs come from different biLMs and cannot be "
             "compared; expected docs of the same 'elmo' component"
+        )
+    if _get_data(one)["mix"] != _get_data(other)["mix"]:
+        raise ValueError(
+            "the vectors of the two docs are different mixes of layers and cannot be "
+            "compared; expected docs of 'elmo' components with the same mix"
         )
     if get_array_module(a) is not get_array_module(b):
         a, b = to_numpy(a), to_numpy(b)
@@ -56,6 +61,7 @@ def _get_vector(item: Any) -> Floats1d:
     return vectors.sum(axis=0)  # its cosines are those of the mean
 
 
-def _get_weights(item: Any) -> str | None:
+def _get_data(item: Any) -> ElmoData:
     data = get_data(item if isinstance(item, Doc) else item.doc)
-    return None if data is None else data["weights"]
+    assert data is not None  # or its vectors would have been refused
+    return data

@@ -33,3 +33,9 @@ def find_tokenizer_kind(tokenizer: Any) -> str | None:
     """Return the kind of tokens that a pipeline's tokenizer makes; None if it is not
     known."""
     return CLASSES.get(type(tokenizer).__name__)
+
+
+def find_doc_kind(doc: Any) -> str | None:
+    """Return the kind of tokens that a doc has; None if it is not known. Both Korean
+    tokenizers that split words into morphemes store the tags of all of them."""
+    return MORPHEMES if "full_tags" in doc.user_data else None

@@ -147,6 +147,7 @@ def test_a_file_is_not_overwritten_silently(tmp_path):
         (["tagging", "--lang", "qq"], "found the language 'qq'"),
         (["pretrain", "--lang", "qq"], "found the language 'qq'"),
         (["ner", "--bilm", "nowhere"], "nowhere: no such file or folder"),
+        (["ner", "--bilm", "a$b"], "found '$' in the biLM a$b"),
         (["pretrain", "--baseline"], "found --baseline with pretrain"),
         (["pretrain", "--fast"], "found --fast with pretrain"),
         (

@@ -62,6 +62,10 @@ def test_bad_configs(data, tmp_path):
     config["training"]["patience"] = 7
     config.to_disk(tmp_path / "other.cfg")
     assert "training.patience differs between" in error_of(*args)
+    config = Config().from_disk(PAIR[1], interpolate=False)
+    config["nlp"]["tokenizer"] = {"@tokenizers": "spacy-elmo.MecabTokenizer.v1"}
+    config.to_disk(tmp_path / "other.cfg")
+    assert "nlp.tokenizer differs between" in error_of(*args)
     (tmp_path / "other.cfg").write_text("[nlp]\nlang = 'en'\n")
     assert "other.cfg" in error_of(*args)
 
