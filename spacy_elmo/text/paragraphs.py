@@ -1,16 +1,16 @@
 """Load the paragraphs of text files. Damaged text is repaired or left out, and each
 problem is counted."""
 
-import codecs
+import gzip
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import srsly
+from typing import NamedTuple
 
 from .encodings import is_utf8, make_recoder
+from .json_lines import parse_json
 from .line_check import LineCheck
 from .parquet_texts import load_parquet_texts
 from .problems import Problems
@@ -75,14 +75,13 @@ def load_paragraphs(path: Path, problems: Problems, check: LineCheck) -> Iterato
 def has_documents(path: Path, encoding: str) -> bool:
     """Return whether a .txt file has an empty line within its first megabyte. If it has
     none, it is a single document, or it does not show where documents end."""
-    with open_file(path) as file:
-        try:
-            block = file.read(BLOCK)
-            if not is_utf8(encoding):
-                block = make_recoder(encoding)(block)
-            return EMPTY_LINE.search(block.strip()) is not None
-        except (EOFError, OSError, zlib.error, UnicodeError):
-            return True  # _read_lines counts the problem
+    try:
+        block = next(_read_bytes(path, Counter()))
+        if not is_utf8(encoding):
+            block = make_recoder(encoding)(block)
+    except ValueError:
+        return True  # it is raised again when the file is loaded
+    return EMPTY_LINE.search(block.strip()) is not None
 
 
 def load_records(path: Path, problems: Problems, check: LineCheck) -> Iterator[str]:
@@ -105,8 +104,7 @@ def _load_json_texts(path: Path, problems: Problems, check: LineCheck) -> Iterat
         if not line.strip():
             continue
         try:
-            record: Any = srsly.json_loads(line)
-            text = record["text"]
+            text = parse_json(line)["text"]
             if not isinstance(text, str):
                 raise ValueError
         except (ValueError, KeyError, TypeError, RecursionError):
@@ -152,22 +150,39 @@ def _read_lines(
 
 
 def _read_blocks(path: Path, problems: Problems, encoding: str) -> Iterator[bytes]:
-    """Read a file block by block, as UTF-8 without a byte order mark."""
+    """Read a file block by block, as UTF-8."""
     recode = (lambda block: block) if is_utf8(encoding) else make_recoder(encoding)
-    first, block = True, b" "
+    for block in _read_bytes(path, problems):
+        try:
+            yield recode(block)
+        except UnicodeError as error:  # no byte order mark
+            raise ValueError(f"{path}: not in {encoding} ({error})") from None
+
+
+def _read_bytes(path: Path, problems: Problems) -> Iterator[bytes]:
+    """Read a file block by block, up to its end or to where it is damaged. The last
+    block is empty."""
+    block, begun, damaged = b" ", False, False
     with open_file(path) as file:
         while block:
+            pieces: list[bytes] = []
+            left = 0 if damaged else BLOCK
             try:
-                block = file.read(BLOCK)
-            except (EOFError, OSError, zlib.error):
+                # `read` would lose what can be read before the damage.
+                while left and (piece := file.read1(left)):
+                    pieces.append(piece)
+                    left -= len(piece)
+                    begun = True
+            except (EOFError, OSError, zlib.error) as error:
+                if isinstance(error, gzip.BadGzipFile) and not begun:
+                    raise ValueError(
+                        f"{path}: found no gzip file ({error}); expected compressed "
+                        "text, or a name without .gz"
+                    ) from None
                 problems["files that end too early"] += 1
-                block = b""
-            try:
-                text = recode(block)
-            except UnicodeError as error:  # no byte order mark
-                raise ValueError(f"{path}: not in {encoding} ({error})") from None
-            yield text.removeprefix(codecs.BOM_UTF8) if first else text
-            first = False
+                damaged = True
+            block = b"".join(pieces)
+            yield block
 
 
 def _last_character(data: bytes) -> int:
@@ -194,7 +209,10 @@ def _decode(line: bytes, problems: Problems, check: LineCheck) -> str:
         problems[f"lines with invalid {check.encoding.upper()}"] += 1
     if not is_valid or "\0" in text:
         check.mark_broken()
-    return _without_nul(text, problems).rstrip("\r")
+    # Files that were joined have a byte order mark at the beginning of each.
+    text = _without_nul(text, problems).removeprefix("\ufeff").rstrip("\r")
+    problems["lines with a carriage return inside"] += "\r" in text
+    return text
 
 
 def _without_nul(text: str, problems: Problems) -> str:

@@ -3,8 +3,8 @@
 import glob
 import gzip
 from collections.abc import Iterable
+from io import BufferedIOBase
 from pathlib import Path
-from typing import IO
 
 from ..regular_files import check_regular
 
@@ -61,9 +61,9 @@ def is_gzipped(path: Path) -> bool:
     return path.suffix.lower() == ".gz"
 
 
-def open_file(path: Path) -> IO[bytes]:
+def open_file(path: Path) -> BufferedIOBase:
     """Open a file to read its bytes, which are decompressed if it is a .gz file."""
     check_regular(path)
     if is_gzipped(path):
-        return gzip.open(path, "rb")  # type: ignore[return-value]
+        return gzip.open(path, "rb")
     return path.open("rb")

@@ -47,9 +47,12 @@ def told(corpus):
             "1 lines with NUL",
             3,
         ),
-        ("a.txt.gz", gzip.compress(MANY)[:-9], "1 files that end too early", None),
+        ("a.txt.gz", gzip.compress(MANY)[:-5], "1 files that end too early", 400_000),
         ("a.txt.gz", gzip.compress(MANY, 0)[:-9], "1 files that end too early", None),
-        ("a.txt.gz", b"no gzip", "1 files that end too early", None),
+        ("a.txt.gz", gzip.compress(GOOD)[:-4], "1 files that end too early", 198),
+        ("a.txt.gz", gzip.compress(GOOD) + b"x", "1 files that end too early", 198),
+        ("a.jsonl.gz", gzip.compress(JSON)[:-4], "1 files that end too early", 2),
+        ("a.txt", b"one two\rthree\r\n", "1 lines with a carriage return", 3),
     ],
 )
 def test_rough_text_is_counted_and_read(tmp_path, name, data, trouble, n_words):
@@ -61,6 +64,29 @@ def test_rough_text_is_counted_and_read(tmp_path, name, data, trouble, n_words):
     assert sentences(corpus)[-1] == ["one", "more"]
     if n_words is not None:
         assert corpus.meta["train"]["n_words"] == n_words + 200
+
+
+def test_text_that_is_only_named_gz_is_refused(tmp_path):
+    path = tmp_path / "a.txt.gz"
+    path.write_bytes(GOOD)
+    with pytest.raises(ValueError, match=f"^{path}: found no gzip file"):
+        build(tmp_path / "corpus", path)
+
+
+def test_byte_order_marks_of_joined_files_are_removed(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes("\ufeffone\n\ufefftwo\n".encode())
+    corpus, _ = build(tmp_path / "corpus", path)
+    assert sentences(corpus) == [["one"], ["two"]]
+
+
+def test_json_may_have_numbers_of_any_size(tmp_path):
+    path = write(
+        tmp_path / "a.jsonl", '{"text": "good one", "id": 123456789%s}' % ("0" * 30)
+    )
+    corpus, _ = build(tmp_path / "corpus", path)
+    assert told(corpus) == ""
+    assert sentences(corpus) == [["good", "one"]]
 
 
 def test_clean_text_has_no_problems(tmp_path):
