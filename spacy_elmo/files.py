@@ -2,6 +2,7 @@
 lost when the machine stops, and that one process at a time writes an output."""
 
 import errno
+import hashlib
 import json
 import os
 import secrets
@@ -20,6 +21,7 @@ from typing import Any
 
 PART, OLD, LOCK = ".part", ".spacy-elmo-old", ".spacy-elmo-lock"
 RANDOM = "[0-9a-f]" * 16  # matches the random part of temporary names
+END = 1 + 16 + len(PART)  # the length of what follows the output's name in them
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # What file systems without locks or fsync answer.
 UNSUPPORTED = (
@@ -65,10 +67,12 @@ def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:
 
 def write_folder_atomically(target: Path, write: Callable[[Path], Any]) -> None:
     """Write a temporary folder beside `target`, then rename it to `target`; a folder
-    that was there before is deleted. When this returns, the new one is on the disk.
+    that was there before is deleted. When this returns, the new one is on the disk. If
+    `target` is a link, it stays one, and the folder that it leads to is replaced.
 
     write (Callable[[Path], Any]): Writes the files into the folder it is called with.
     """
+    target = target.resolve()
     part = part_path(target)
     with explain_errors(target, part):
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -83,22 +87,39 @@ def write_folder_atomically(target: Path, write: Callable[[Path], Any]) -> None:
 
 def part_path(path: Path) -> Path:
     """Choose a name beside `path` that nobody can guess."""
-    name = path.name[:50]  # file systems limit the length of names
-    return path.with_name(f"{name}.{secrets.token_hex(8)}{PART}")
+    return path.with_name(f"{_shorten(path.name)}.{secrets.token_hex(8)}{PART}")
+
+
+def _shorten(name: str) -> str:
+    """Shorten the name of an output, because file systems limit the length of names.
+    Different names stay different."""
+    if len(name) <= 50:
+        return name
+    return f"{name[:41]}-{hashlib.sha256(os.fsencode(name)).hexdigest()[:8]}"
 
 
 def remove_parts(folder: Path, name: str = "*") -> None:
     """Delete the temporary files and folders that killed processes have left. Call this
     only where no other process writes, such as in `one_writer`.
 
-    name (str): The name of the output that they were for; by default, any.
+    name (str): The name of the output that they were for; by default any, except those
+        for which another `one_writer` runs.
     """
-    prefix = "*" if name == "*" else escape(name[:50])
+    prefix = "*" if name == "*" else escape(_shorten(name))
     for part in folder.glob(f"{prefix}.{RANDOM}{PART}"):
+        if name == "*" and _is_being_written(part):
+            continue
         if part.is_dir() and not part.is_symlink():
             shutil.rmtree(part, ignore_errors=True)
         else:
             part.unlink(missing_ok=True)
+
+
+def _is_being_written(part: Path) -> bool:
+    """Return whether a process holds the lock of the output of a temporary file."""
+    short = part.name[:-END]
+    outputs = {_shorten(path.name): path for path in part.parent.iterdir()}
+    return _is_locked(_lock_path(outputs.get(short, part.with_name(short))))
 
 
 def is_temporary(name: str) -> bool:
@@ -123,6 +144,7 @@ def replace_folder(part: Path, target: Path) -> None:
 def restore_folder(target: Path) -> None:
     """Repair `target` after an interrupted `replace_folder`: if the new folder is not
     there, move the old one back, otherwise delete the old one."""
+    target = target.resolve()
     old = _aside(target)
     if old.exists() and not target.exists():
         os.replace(old, target)
@@ -223,8 +245,9 @@ def one_writer(path: Path) -> Iterator[None]:
     finally:
         if handle in _held:  # not in a process that was forked in the block
             # On POSIX, delete the file before it is closed: after that, another process
-            # may have locked it. On Windows, an open file cannot be deleted.
-            if os.name == "posix":
+            # may have locked it. On Windows, an open file cannot be deleted. If the
+            # folder of the lock was replaced, the new one may have another lock.
+            if os.name == "posix" and _is_file(handle, lock):
                 lock.unlink(missing_ok=True)
             _held.discard(handle)
             os.close(handle)
@@ -240,7 +263,29 @@ def _lock_path(path: Path) -> Path:
 
 
 def _lock_beside(path: Path) -> Path:
-    return path.with_name(f".{path.name}{LOCK}")
+    return path.with_name(f".{_shorten(path.name)}{LOCK}")
+
+
+def _is_file(handle: int, path: Path) -> bool:
+    """Return whether an open file is the one that has a name."""
+    try:
+        return os.path.samestat(os.fstat(handle), os.stat(path))
+    except OSError:
+        return False
+
+
+def _is_locked(lock: Path) -> bool:
+    """Return whether another process, or this one, holds a lock."""
+    try:
+        handle = _open(lock, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        return not _try_lock(handle)
+    except OSError:  # a file system without locks: be careful
+        return True
+    finally:
+        os.close(handle)
 
 
 def _remove_free_lock(lock: Path) -> None:
@@ -279,9 +324,8 @@ def _take_lock(path: Path, lock: Path) -> int:
                 "another output"
             )
         # The process that held the lock before may just have deleted the file.
-        with suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(handle), os.stat(lock)):
-                break
+        if _is_file(handle, lock):
+            break
         os.close(handle)
     facts = {
         "pid": os.getpid(),

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from spacy_elmo.bilm.formats.tensors import save_arrays
 from spacy_elmo.files import (
     WriteError,
     one_writer,
+    part_path,
     replace_folder,
     restore_folder,
     write_atomically,
@@ -213,6 +215,67 @@ def test_a_writer_killed_after_making_its_folder_leaves_no_lock(tmp_path):
     with one_writer(output):
         assert not lock.exists()
     assert list(tmp_path.rglob("*")) == [output]
+
+
+LONG = "x" * 50  # as much of a name as temporary names once had
+
+
+@pytest.mark.parametrize("name", ["vectors.hdf5", f"{LONG}-train.hdf5"])
+def test_temporary_files_of_another_writer_stay(tmp_path, name):
+    path = tmp_path / name
+    part = part_path(path)
+    part.touch()
+    holder = hold_lock(path)
+    part.touch()
+    with one_writer(tmp_path):
+        assert part.exists()
+    with one_writer(tmp_path / f"{LONG}-test.hdf5"):
+        assert part.exists()
+    holder.communicate()
+    with one_writer(tmp_path):
+        assert not part.exists()
+
+
+@pytest.mark.parametrize("name", ["index", f"{LONG}-index"])
+def test_temporary_folders_of_another_writer_stay(tmp_path, name):
+    path = tmp_path / name
+    path.mkdir()
+    holder = hold_lock(path)
+    part = part_path(path)
+    part.mkdir()
+    with one_writer(tmp_path):
+        assert part.exists()
+    holder.communicate()
+    with one_writer(tmp_path):
+        assert not part.exists()
+
+
+def test_the_lock_in_a_new_folder_is_not_that_of_the_old_one(tmp_path):
+    path = tmp_path / "output"
+    path.mkdir()
+    with one_writer(path):
+        write_folder_atomically(path, lambda part: (part / "a").touch())
+        holder = hold_lock(path)
+    with pytest.raises(WriteError, match=f"process {holder.pid} on"):
+        with one_writer(path):
+            pytest.fail("two writers")
+    holder.communicate()
+
+
+def test_a_link_to_a_folder_stays_a_link(tmp_path):
+    def write_a(folder, text):
+        (folder / "a").write_text(text)
+
+    disk, link = tmp_path / "disk", tmp_path / "link"
+    disk.mkdir()
+    link.symlink_to(disk / "output")
+    for text in ("first", "second"):  # at first, the link leads nowhere
+        write_folder_atomically(link, partial(write_a, text=text))
+        assert link.is_symlink() and (disk / "output" / "a").read_text() == text
+        assert names(tmp_path) == ["disk", "link"] and names(disk) == ["output"]
+    os.replace(disk / "output", disk / "output.spacy-elmo-old")  # as if killed here
+    restore_folder(link)
+    assert (link / "a").read_text() == "second" and names(disk) == ["output"]
 
 
 def test_a_forked_process_does_not_keep_the_lock(tmp_path):
