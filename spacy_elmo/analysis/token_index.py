@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import spacy
 
 from ..bilm import BiLMBase
 from ..bilm.fingerprint import fingerprint
-from ..files import one_writer, remove_parts, write_folder_atomically
+from ..files import is_temporary, one_writer, remove_parts, write_folder_atomically
 from ..fingerprints import (
     checksum_file,
     fingerprint_data,
@@ -33,6 +34,10 @@ from .layer_vectors import (
 
 FORMAT = 2
 META, WORDS, TOKENS, STARTS = "index.json", "words.json", "tokens.npy", "starts.npy"
+# The patterns of all that an index has. The graphs are those of ApproximateSearch.
+GRAPHS = ("layer-*.usearch", "layer-*.usearch.checksum")
+KEYS = ("key", "width", "layers")  # of META, in all releases
+NAMES = (META, WORDS, TOKENS, STARTS, "layer-*.float16", *GRAPHS)
 
 
 class TokenIndex:
@@ -195,11 +200,8 @@ def build_index(
     progress: Progress = no_progress,
 ) -> TokenIndex:
     """Build an index. It replaces an older one only when it is complete."""
-    if folder.exists() and _read_meta(folder) is None and not _is_empty(folder):
-        raise ValueError(
-            f"{folder}: found a folder that is not an index; expected an index, an "
-            "empty folder or none"
-        )
+    _check_target(folder)
+    folder = folder.resolve()  # a link stays, and what it leads to is replaced
     folder.parent.mkdir(parents=True, exist_ok=True)
     with one_writer(folder):
         remove_parts(folder.parent, folder.name)  # of a build that was killed
@@ -208,6 +210,29 @@ def build_index(
             lambda part: _write_index(bilm, text, tokenization, part, key, progress),
         )
         return TokenIndex(folder, json.loads(read_regular(folder / META)))
+
+
+def _check_target(folder: Path) -> None:
+    """Raise ValueError if a folder is there that is not an index, or that has files of
+    somebody else, because a new index replaces the folder as a whole."""
+    if not folder.exists():
+        return
+    found: list[str] = []
+    if folder.is_dir():
+        found = [path.name for path in folder.iterdir() if not is_temporary(path.name)]
+        if not found:
+            return
+    if _read_meta(folder) is None:
+        raise ValueError(
+            f"{folder}: found a folder that is not an index; expected an index, an "
+            "empty folder or none"
+        )
+    for name in sorted(found):
+        if not any(fnmatchcase(name, known) for known in NAMES):
+            raise ValueError(
+                f"{folder}: found {name}, which would be deleted with the index; move "
+                "it away, or choose another folder"
+            )
 
 
 def _write_index(
@@ -242,12 +267,9 @@ def _write_index(
 
 
 def _read_meta(folder: Path) -> dict[str, Any] | None:
+    """Read META. Return None if it is not that of an index."""
     try:
         meta = json.loads(read_regular(folder / META))
     except (OSError, ValueError, RecursionError):
         return None
-    return meta if isinstance(meta, dict) else None
-
-
-def _is_empty(folder: Path) -> bool:
-    return folder.is_dir() and not any(folder.iterdir())
+    return meta if isinstance(meta, dict) and {*KEYS} <= {*meta} else None

@@ -9,7 +9,7 @@ from helpers.analysis import TOKENIZED, make_bilm, make_index, random_sentences,
 
 from spacy_elmo.analysis import token_index
 from spacy_elmo.analysis.token_index import build_index, index_key, open_index
-from spacy_elmo.files import one_writer
+from spacy_elmo.files import one_writer, part_path
 from spacy_elmo.fingerprints import checksum_file, fingerprint_data
 from spacy_elmo.text.tokenizers import Tokenization
 
@@ -207,3 +207,36 @@ def test_folders_that_are_no_index_are_not_overwritten(bilm, tmp_path):
     with pytest.raises(ValueError, match="found a folder that is not an index"):
         make_index(bilm, tmp_path, random_sentences(5))
     assert (tmp_path / "index" / "thesis.txt").read_text() == "all of it"
+
+
+def test_an_index_json_of_somebody_else_is_not_overwritten(bilm, tmp_path):
+    folder = tmp_path / "index"
+    folder.mkdir()
+    for contents in ({}, {"pages": ["home"]}, {"key": 1, "width": 8}):
+        (folder / "index.json").write_text(json.dumps(contents))
+        with pytest.raises(ValueError, match="found a folder that is not an index"):
+            make_index(bilm, tmp_path, random_sentences(5))
+        assert json.loads((folder / "index.json").read_text()) == contents
+
+
+def test_a_file_of_somebody_else_in_an_index_is_kept(bilm, tmp_path):
+    make_index(bilm, tmp_path, random_sentences(5))
+    folder = tmp_path / "index"
+    graph = folder / "layer-0.usearch"
+    for path in (graph, folder / "layer-0.usearch.checksum", part_path(graph)):
+        path.touch()
+    index = make_index(bilm, tmp_path, random_sentences(6))
+    assert len(index.starts) == 7 and not graph.exists()
+    (folder / "neighbors.json").write_text("mine")
+    with pytest.raises(ValueError, match="index: found neighbors.json, which would be"):
+        make_index(bilm, tmp_path, random_sentences(5))
+    assert (folder / "neighbors.json").read_text() == "mine"
+
+
+def test_an_index_may_be_behind_a_link(bilm, tmp_path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "index").symlink_to(tmp_path / "disk" / "index")
+    for n in (5, 6, 7):
+        assert len(make_index(bilm, tmp_path, random_sentences(n)).starts) == n + 1
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"disk", "index", "text.txt"} and (tmp_path / "index").is_symlink()
