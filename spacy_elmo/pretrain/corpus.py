@@ -197,6 +197,7 @@ def build_corpus(
             if ranks.first:
                 corpus = _open_complete(folder, fingerprint, to_hold_out, say)
             if ranks.first and corpus is None:
+                _check_target(folder)
                 if dev_files and next(load_sentences(dev_text, tokenization), 0) == 0:
                     raise ValueError(
                         f"{', '.join(dev_text)}: found no words to evaluate on"
@@ -217,6 +218,23 @@ def build_corpus(
     return corpus, bool(shared)
 
 
+def _check_target(folder: Path) -> None:
+    """Raise ValueError if the folder has files that would be replaced and that are not
+    those of a corpus, complete or damaged."""
+    found = [name for name in FILES if os.path.lexists(folder / name)]
+    try:
+        meta = json.loads(read_regular(folder / META))
+    except (OSError, ValueError, RecursionError):
+        meta = None
+    is_ours = isinstance(meta, dict) and {"version", "fingerprint"} <= {*meta}
+    has_all_others = {*found} >= {*FILES} - {META}  # so META is missing or damaged
+    if found and not is_ours and not has_all_others:
+        raise ValueError(
+            f"{folder}: found {', '.join(found)}, which no pretraining has written and "
+            "which would be replaced; move them away, or choose another folder"
+        )
+
+
 @contextmanager
 def _new_part(folder: Path) -> Iterator[Path]:
     """Make a temporary folder for the files of a corpus, while no other process writes
@@ -235,7 +253,8 @@ def _new_part(folder: Path) -> Iterator[Path]:
 def _move_files(part: Path, folder: Path, meta: dict[str, Any]) -> None:
     """Move the files of a new corpus to its folder, which may hold an earlier corpus,
     and other files, which are kept."""
-    (folder / META).unlink(missing_ok=True)  # without it, there is no corpus
+    # Without checksums, there is no corpus, but the files can be replaced.
+    _write_meta(folder, meta)
     meta[CHECKSUMS] = {}
     for name in FILES:
         if name != META:
@@ -243,9 +262,12 @@ def _move_files(part: Path, folder: Path, meta: dict[str, Any]) -> None:
             sync(part / name)
             os.replace(part / name, folder / name)
     sync(folder)
-    meta[CHECKSUM] = fingerprint_data(meta)
-    text = json.dumps(meta, indent=2, ensure_ascii=False) + "\n"
     # Written last, since this file marks the corpus as complete.
+    _write_meta(folder, {**meta, CHECKSUM: fingerprint_data(meta)})
+
+
+def _write_meta(folder: Path, meta: dict[str, Any]) -> None:
+    text = json.dumps(meta, indent=2, ensure_ascii=False) + "\n"
     write_atomically(folder / META, lambda path: path.write_text(text, "utf8"))
 
 

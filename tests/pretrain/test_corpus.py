@@ -101,6 +101,38 @@ def test_other_files_in_the_folder_are_left_alone(tmp_path):
     assert path.exists()
 
 
+@pytest.mark.parametrize("name", [*corpus_module.FILES, "a link"])
+def test_files_of_somebody_else_are_kept(tmp_path, name):
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    if name == "a link":
+        (folder / "words.txt").symlink_to(tmp_path / "nowhere")
+    else:
+        (folder / name).write_text('{"my": "corpus"}')
+    before = sorted(folder.iterdir())
+    with pytest.raises(ValueError, match=r"corpus: found .*, which no pretraining"):
+        build(folder, write_text(tmp_path / "a.txt"))
+    assert sorted(folder.iterdir()) == before
+    if name != "a link":
+        assert (folder / name).read_text() == '{"my": "corpus"}'
+
+
+def test_a_corpus_is_made_after_its_files_were_half_moved(tmp_path, monkeypatch):
+    def fail(old, new):
+        if Path(new).name == "counts.npy":
+            raise KeyboardInterrupt
+        replace(old, new)
+
+    path = write_text(tmp_path / "a.txt")
+    replace = os.replace
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", fail)
+        with pytest.raises(KeyboardInterrupt):
+            build(tmp_path / "corpus", path)
+    assert {*files(tmp_path / "corpus")} == {"corpus.json", "words.txt"}
+    assert build(tmp_path / "corpus", path)[1]
+
+
 def test_long_documents_are_cut_into_blocks(tmp_path, monkeypatch):
     monkeypatch.setattr(corpus_writer, "MAX_BLOCK", 20)
     path = write(tmp_path / "a.txt", "a b c d.\n" * 30 + "\n" + "e.\n" * 3)
