@@ -148,7 +148,9 @@ def _load_state(path: Path) -> Arrays:
             f"{path}: found tensors of {declared:,} bytes in {size:,}; expected no "
             "more than the size of the file"
         )
-    return {str(k): tensor.float().contiguous().numpy() for k, tensor in state.items()}
+    # Parameters that were saved whole still expect gradients.
+    plain_state = {str(name): tensor.detach() for name, tensor in state.items()}
+    return {name: t.float().contiguous().numpy() for name, t in plain_state.items()}
 
 
 def _check_zip(path: Path, size: int) -> None:
@@ -183,7 +185,7 @@ def _check_zip(path: Path, size: int) -> None:
 def _read_lexicon(path: Path, max_rows: int) -> dict[str, int]:
     contents = read_bytes(path, "a list of symbols", 100 * max_rows + MAX_BYTES)
     try:
-        lines = contents.decode("utf-8").split("\n")
+        lines = contents.decode("utf-8-sig").split("\n")
     except ValueError as error:
         raise SourceError(f"{path}: cannot be read as UTF-8 text ({error})") from None
     symbols: dict[str, int] = {}

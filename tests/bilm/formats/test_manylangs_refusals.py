@@ -1,10 +1,12 @@
 """ELMoForManyLangs folders that cannot be loaded: the error is one sentence that names
 the file."""
 
+import codecs
 import io
 import os
 import pickle
 
+import numpy as np
 import pytest
 import torch
 from helpers.manylangs_models import (
@@ -18,6 +20,8 @@ from helpers.manylangs_models import (
     write_model,
 )
 from helpers.models import refusal
+
+from spacy_elmo.bilm import load_data
 
 
 @pytest.fixture
@@ -257,6 +261,23 @@ def test_list_that_is_not_utf8_is_refused(name, folder):
     file, sentence = refusal(folder)
     assert file == str(folder / name)
     assert "UTF-8" in sentence
+
+
+@LISTS
+def test_a_byte_order_mark_belongs_to_no_symbol(name, folder):
+    lexicon = load_data(folder).lexicon
+    (folder / name).write_bytes(codecs.BOM_UTF8 + (folder / name).read_bytes())
+    assert load_data(folder).lexicon == lexicon
+
+
+def test_tensors_that_were_trained_are_loaded(folder):
+    arrays = load_data(folder).arrays
+    for name in (ENCODER, EMBEDDER):
+        state = torch.load(folder / name)
+        learned = {key: torch.nn.Parameter(tensor) for key, tensor in state.items()}
+        torch.save(learned, folder / name)
+    for name, array in load_data(folder).arrays.items():
+        np.testing.assert_array_equal(array, arrays[name])
 
 
 @LISTS
