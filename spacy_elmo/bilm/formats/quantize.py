@@ -39,7 +39,7 @@ def quantize(arrays: Arrays, dtype: str, stored: Arrays | None = None) -> Arrays
             written[name] = np.rint(array / scales).astype(np.int8)
             written[name + SCALES] = scales
         else:
-            written[name] = array.astype(np.float16)
+            written[name] = _to_float16(name, array)
     return written
 
 
@@ -53,6 +53,19 @@ def dequantize(array: np.ndarray, scales: np.ndarray | None) -> np.ndarray:
         return np.ascontiguousarray(array, np.float32)
     with np.errstate(all="ignore"):  # values that are not finite are refused later
         return np.multiply(array, scales, dtype=np.float32)
+
+
+def _to_float16(name: str, array: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        small = array.astype(np.float16)
+    wrong = ~np.isfinite(small)
+    if wrong.any():
+        raise ValueError(
+            f"found {array[wrong][0]} in '{name}'; expected at most "
+            f"{np.finfo(np.float16).max:.0f}, the largest number of float16, or "
+            "another dtype"
+        )
+    return small
 
 
 def _as_stored(arrays: Arrays, stored: Arrays) -> Arrays:

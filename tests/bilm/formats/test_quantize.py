@@ -83,6 +83,13 @@ def test_convert_command(bilm, tmp_path):
     assert not (tmp_path / "small" / "vocab.txt").exists()
 
 
+@pytest.mark.parametrize("dtype", ["float16", "int8"])
+def test_weights_that_float16_cannot_hold_are_refused(dtype):
+    arrays = {"large": random_array(40, 30), "bias": np.float32([1, -70_000])}
+    with pytest.raises(ValueError, match="found -70000.0 in 'bias'; expected at most"):
+        quantize(arrays, dtype)
+
+
 def test_impossible_dtypes_are_refused(bilm, tmp_path):
     with pytest.raises(
         ValueError, match="expected one of stored, float32, float16, int8"
