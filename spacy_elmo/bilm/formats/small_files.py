@@ -52,7 +52,9 @@ def read_json(path: Path, max_bytes: int = MAX_BYTES) -> Any:
 
 def write_json(path: Path, data: object) -> None:
     text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
-    write_atomically(path, lambda part: part.write_bytes(text.encode("utf-8")))
+    # Halves of characters, which UTF-8 cannot hold, are escaped as JSON has it.
+    contents = text.encode("utf-8", "backslashreplace")
+    write_atomically(path, lambda part: part.write_bytes(contents))
 
 
 def read_vocab(
@@ -66,7 +68,7 @@ def read_vocab(
     """
     contents = read_bytes(path, "a vocabulary", max_bytes)
     try:
-        text = contents.decode("utf-8")
+        text = contents.decode("utf-8-sig")
     except ValueError as error:
         raise SourceError(f"{path}: cannot be read as UTF-8 text ({error})") from None
     words = [line.rstrip("\r") for line in text.split("\n")]
@@ -93,7 +95,9 @@ def vocab_bytes(path: Path, words: Sequence[str]) -> bytes:
     for word in words:
         if "\n" in word or word.endswith("\r"):
             raise SourceError(f"{path}: the word {word!r} does not fit on a line")
-    return "".join(word + "\n" for word in words).encode("utf-8")
+    text = "".join(word + "\n" for word in words)
+    # A word that begins with a byte order mark needs one before it, to be kept.
+    return text.encode("utf-8-sig" if text.startswith("\ufeff") else "utf-8")
 
 
 def write_vocab(path: Path, words: Sequence[str]) -> None:

@@ -1,8 +1,10 @@
 """The native folder: saving and loading."""
 
 import builtins
+import codecs
 import io
 import os
+from dataclasses import replace
 
 import h5py
 import numpy as np
@@ -69,6 +71,26 @@ def test_words_with_carriage_returns_come_back(tmp_path):
     config = BiLMConfig(BYTES, LSTM, SoftmaxConfig(len(words)))
     BiLM(config, vocab=words).save(tmp_path)
     assert load_bilm(tmp_path).vocab == words
+
+
+def test_a_byte_order_mark_belongs_to_no_word(tmp_path):
+    words = ["<S>", "</S>", "<UNK>", "a"]
+    config = BiLMConfig(BYTES, LSTM, SoftmaxConfig(len(words)))
+    BiLM(config, vocab=words).save(tmp_path)
+    drop_checksums(tmp_path)
+    path = tmp_path / "vocab.txt"
+    path.write_bytes(codecs.BOM_UTF8 + path.read_bytes())
+    assert load_bilm(tmp_path).vocab == words
+    words = ["\ufeffa", *words]  # unless it was there before
+    BiLM(replace(config, softmax=SoftmaxConfig(5)), vocab=words).save(tmp_path)
+    assert load_bilm(tmp_path).vocab == words
+
+
+def test_halves_of_characters_in_a_config_come_back(tmp_path):
+    config = BiLMConfig(BYTES, LSTM, training={"note": "한 \ud800", "\udce9": 1})
+    BiLM(config).save(tmp_path)
+    assert "한" in (tmp_path / "config.json").read_text("utf-8")
+    assert load_bilm(tmp_path).config == config
 
 
 @pytest.mark.parametrize("word", ["a\nb", "\n", "ends\r"])
@@ -172,8 +194,40 @@ def test_the_softmax_is_optional(folder):
 
 def test_saving_keeps_files_of_users(tmp_path):
     (tmp_path / "vocab.txt").write_text("mine\n")
+    for seed in (1, 2):
+        make_bilm("bytes", seed=seed).save(tmp_path)
+        assert (tmp_path / "vocab.txt").read_text() == "mine\n"
+    load_bilm(tmp_path)
+
+
+@pytest.mark.parametrize("after", [None, "bytes"])
+@pytest.mark.parametrize("name", ["vocab.txt", "softmax.safetensors", "lexicon.json"])
+def test_files_of_users_that_a_model_would_use_are_refused(name, after, tmp_path):
+    if after is not None:
+        make_bilm(after).save(tmp_path)
+    (tmp_path / name).write_text("mine")
+    before = files_of(tmp_path)
+    with pytest.raises(SourceError, match=f"{name}: found a file of something else"):
+        make_bilm("bytes-softmax-without-words").save(tmp_path)
+    assert files_of(tmp_path) == before
+
+
+@pytest.mark.parametrize("config", ['{"model_type": "llama"}', "[]", "{", None])
+def test_models_of_something_else_are_not_replaced(config, tmp_path):
+    (tmp_path / "weights.safetensors").write_text("mine")
+    if config is not None:
+        (tmp_path / "config.json").write_text(config)
+    before = files_of(tmp_path)
+    with pytest.raises(SourceError, match="weights.safetensors of something else"):
+        make_bilm("bytes").save(tmp_path)
+    assert files_of(tmp_path) == before
+
+
+def test_models_without_checksums_are_replaced(tmp_path):
+    make_bilm("chars-cnn-words").save(tmp_path)
+    drop_checksums(tmp_path)  # as older releases wrote them
     make_bilm("bytes").save(tmp_path)
-    assert (tmp_path / "vocab.txt").read_text() == "mine\n"
+    assert files_of(tmp_path).keys() == expected_files("bytes")
 
 
 def test_vocabulary_with_windows_line_ends_is_loaded(folder):
