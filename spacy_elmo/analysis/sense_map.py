@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import srsly
 from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..bilm import BiLMBase
 from ..regular_files import read_regular
+from ..text.json_lines import parse_json
 from .layer_vectors import (
     ROUNDING,
     add_mix,
@@ -46,7 +46,7 @@ def read_occurrences(path: Path) -> list[Occurrence]:
         if not line.strip():
             continue
         try:
-            record = srsly.json_loads(line)
+            record = parse_json(line)
         except (ValueError, RecursionError):
             record = None
         found.append(_make_occurrence(record, f"{path}:{number}"))
@@ -62,7 +62,8 @@ def _make_occurrence(record: Any, where: str) -> Occurrence:
         names = ", ".join(FIELDS)
         raise ValueError(f"{where}: expected a JSON object with {names}")
     occurrence = Occurrence(*(record[name] for name in FIELDS))
-    if any("\ud800" <= char <= "\udfff" for char in occurrence.text):
+    written = "".join((occurrence.word, occurrence.sense, occurrence.text))
+    if any("\ud800" <= char <= "\udfff" for char in written):
         raise ValueError(f"{where}: found half a character; expected valid Unicode")
     if not 0 <= occurrence.start < occurrence.end <= len(occurrence.text):
         raise ValueError(

@@ -43,7 +43,7 @@ def read_keys(path: Path) -> dict[str, tuple[str, ...]]:
     try:
         with open_regular(path) as file:
             for number, data in enumerate(file, 1):
-                line = data.decode("utf-8")
+                line = data.decode("utf-8-sig" if number == 1 else "utf-8")
                 name, *senses = line.split() or [""]
                 if name and not senses:
                     raise ValueError(
@@ -108,15 +108,20 @@ def _refuse_entities(path: Path) -> None:
     begun: list[str] = []
 
     def refuse(name: str, *args: object) -> None:
-        raise ValueError(
-            f"{path}: found a definition of the entity '{name}'; expected none"
-        )
+        raise ValueError(f"found a definition of the entity '{name}'")
 
     parser.EntityDeclHandler = refuse
     parser.StartElementHandler = lambda name, attributes: begun.append(name)
     with open_regular(path) as file:
         while not begun and (block := file.read(BLOCK)):
-            parser.Parse(block)
+            try:
+                parser.Parse(block)
+            except (
+                ValueError
+            ) as error:  # from `refuse`, or for encodings such as EUC-KR
+                raise ValueError(
+                    f"{path}: {error}; expected UTF-8 that defines no entities"
+                ) from None
 
 
 def _parse_sentence(path: Path, element: ElementTree.Element) -> SenseSentence:

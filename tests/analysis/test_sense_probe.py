@@ -74,7 +74,17 @@ def test_sentences_and_keys(tmp_path):
     key = tmp_path / "a.gold.key.txt"
     key.write_text("d0.s0.t0 jury%1\n\nd0.s0.t1 say%1 say%2\n")
     assert default_key_path(path) == key
-    assert read_keys(key) == {"d0.s0.t0": ("jury%1",), "d0.s0.t1": ("say%1", "say%2")}
+    keys = {"d0.s0.t0": ("jury%1",), "d0.s0.t1": ("say%1", "say%2")}
+    assert read_keys(key) == keys
+    key.write_text("\ufeff" + key.read_text())  # as some editors save it
+    assert read_keys(key) == keys
+
+
+def test_xml_that_cannot_be_decoded_is_named(tmp_path):
+    path = tmp_path / "a.data.xml"
+    path.write_bytes(b'<?xml version="1.0" encoding="euc-kr"?><corpus/>')
+    with pytest.raises(ValueError, match=f"^{path}: multi-byte encodings are not"):
+        list(read_wsd(path))
 
 
 def reference(bilm, train, dev, layer):

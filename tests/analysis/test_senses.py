@@ -309,6 +309,9 @@ def test_occurrences_are_read_with_character_offsets(tmp_path):
         assert span == occurrence.word
 
 
+ONE = {"word": "a", "sense": "b", "text": "c", "start": 0, "end": 1}
+
+
 @pytest.mark.parametrize(
     "line, said",
     [
@@ -331,6 +334,13 @@ def test_occurrences_are_read_with_character_offsets(tmp_path):
         (
             '{"word": "a", "sense": "b", "text": "c", "start": 1, "end": 1}',
             "a.jsonl:2: found characters 1 to 1 of a text with 1",
+        ),
+        *(
+            (
+                json.dumps({**ONE, key: "c\ud800", "id": 2**70}),
+                "a.jsonl:2: found half a character",
+            )
+            for key in ("word", "sense", "text")
         ),
     ],
 )
