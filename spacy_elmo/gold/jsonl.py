@@ -1,19 +1,21 @@
 """Read JSONL files: one text per line, with entities as character offsets, or with
 categories."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import srsly
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.util import get_words_and_spaces
 
+from ..text.json_lines import parse_json
 from .conversion import Conversion
 from .line_files import DataError, read_lines
 
 SPAN_KEYS = ("spans", "entities", "ents")
+LABEL_KEYS = ("cats", "label")
 Record = dict[str, Any]
 
 
@@ -22,7 +24,7 @@ def read_jsonl(path: Path, conversion: Conversion) -> Iterator[Doc]:
 
     {"text": ..., "spans": [[start, end, label], ...]}; a span may also be written as
         {"start": ..., "end": ..., "label": ...}. The key may also be "entities" or
-        "ents". If the value is null, the key is ignored.
+        "ents", but only one of them. If the value is null, the key is ignored.
     {"text": ..., "cats": {label: value from 0 to 1, ...}}
     {"text": ..., "label": ...}
     """
@@ -30,13 +32,13 @@ def read_jsonl(path: Path, conversion: Conversion) -> Iterator[Doc]:
         if line.strip():
             try:
                 yield _make_doc(_parse_record(line), conversion)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise DataError(path, number, f"{error}") from None
 
 
 def _parse_record(line: str) -> Record:
     try:
-        record = srsly.json_loads(line)
+        record = parse_json(line)
     except (ValueError, RecursionError):
         raise ValueError("this is not JSON") from None
     if not isinstance(record, dict) or not isinstance(record.get("text"), str):
@@ -46,12 +48,25 @@ def _parse_record(line: str) -> Record:
     for key in SPAN_KEYS:
         if key in record and record[key] is None:
             del record[key]
-    if not {*SPAN_KEYS, "cats", "label"} & set(record):
+    if not {*SPAN_KEYS, *LABEL_KEYS} & set(record):
         raise ValueError(
             f"found {sorted(record)}; expected "
             '"spans", "cats" or "label" beside the text'
         )
+    for keys in (SPAN_KEYS, LABEL_KEYS):
+        given = [key for key in keys if record.get(key) is not None]
+        if len(given) > 1:
+            raise ValueError(f"found {' and '.join(given)}; expected one of them")
+    _check_unicode([record.get(key) for key in ("text", *SPAN_KEYS, *LABEL_KEYS)])
     return record
+
+
+def _check_unicode(values: list[Any]) -> None:
+    """Raise ValueError if there is a lone surrogate, which spaCy cannot store."""
+    try:
+        json.dumps(values, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError("found half a character; expected valid Unicode") from None
 
 
 def _make_doc(record: Record, conversion: Conversion) -> Doc:
@@ -120,6 +135,7 @@ def _parse_span(item: Any) -> tuple[int, int, str]:
         if isinstance(item, dict)
         else item
     )
-    if not isinstance(values, list) or [type(x) for x in values] != [int, int, str]:
+    kinds = [type(value) for value in values] if isinstance(values, list) else []
+    if kinds != [int, int, str] or not values[2]:
         raise ValueError(f"found the span {item}; expected [start, end, label]")
     return values[0], values[1], values[2]

@@ -109,6 +109,12 @@ def test_spans_that_are_null_are_ignored(prepare):
     assert not second.ents and second.cats == {"x": 1.0}
 
 
+def test_integers_may_have_any_size(prepare):
+    given = f'{{"text": "Ann", "label": "x", "id": {2**70}}}\n'
+    docs, _ = prepare({"train.jsonl": given, "dev.jsonl": given})
+    assert docs["train"][0].cats == {"x": 1.0}
+
+
 def test_a_single_label_sets_all_others_to_0(prepare):
     docs, output = prepare(
         {

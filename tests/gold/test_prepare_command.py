@@ -83,6 +83,7 @@ def test_spacy_train_can_use_the_files(tmp_path):
 
 
 ANN = TREE.format("Ann")
+HALF = '{"text": "a", %s}\n'
 RANGE = "4-5\tx" + "\t_" * 8 + "\n"
 
 
@@ -119,6 +120,12 @@ RANGE = "4-5\tx" + "\t_" * 8 + "\n"
         ({"train.jsonl": [{"text": "a", "spans": 3}]}, ":1: found spans 3; expected a"),
         ({"train.jsonl": [{"text": "a", "ents": "X"}]}, ":1: found ents 'X'; expected"),
         ({"train.jsonl": [{"text": "a", "spans": None}]}, ":1: found ['text']; exp"),
+        ({"train.jsonl": [{"text": "a", "spans": [[0, 1, ""]]}]}, ":1: found the span"),
+        ({"train.jsonl": [{"text": "a", "spans": [], "ents": []}]}, ":1: found spans "),
+        ({"train.jsonl": [{"text": "a", "cats": {}, "label": "x"}]}, ":1: found cats "),
+        ({"train.jsonl": HALF % '"label": "\\ud800"'}, ":1: found half a character"),
+        ({"train.jsonl": HALF % '"cats": {"\\ud800": 1}'}, ":1: found half a charact"),
+        ({"train.jsonl": HALF % '"ents": [[0, 1, "\\ud800"]]'}, ":1: found half"),
         ({"train.spacy": "nothing"}, "train.spacy: cannot be read as a .spacy"),
         ({"train.conll": "a O", "train.jsonl": ""}, "found train files of several"),
         ({"train-dev.conllu": ANN}, "found a name that fits train and dev"),
