@@ -79,7 +79,7 @@ def check_dest(dest: Path, to: Format) -> None:
         raise ValueError(f"{dest}: found a file; expected a folder to write to")
     files = native.FILES if to == Format.native else hdf5.FILES
     names = sorted(files.names_in(dest))
-    has_model = {files.config, files.weights} <= {*names}
+    has_model = files.weights in names and files.has_config(dest)
     if names and ("meta.json" in names or not has_model):
         found = ", ".join(names[:5]) + (", ..." if names[5:] else "")
         raise ValueError(

@@ -141,6 +141,13 @@ def test_convert_never_writes_into_a_folder_of_something_else(source, tmp_path):
     assert call("convert", source, dest).exit_code == 0  # over a biLM
     done = call("convert", source, dest, "--to", "hdf5")
     assert done.exit_code == 1 and "found README.md, config.json" in text(done)
+    other = tmp_path / "llama"
+    other.mkdir()
+    (other / "config.json").write_text('{"model_type": "llama"}')
+    for name in ("weights.safetensors", "tokenizer.json"):
+        (other / name).write_text("mine")
+    done = call("convert", source, other)
+    assert done.exit_code == 1 and "found config.json, tokenizer.json" in text(done)
     spacy.blank("en").to_disk(tmp_path / "pipeline")
     before = sorted(tmp_path.rglob("*"))
     done = call("convert", source, tmp_path / "pipeline")

@@ -23,9 +23,17 @@ from .replacement import ModelFiles
 from .small_files import MAX_BYTES, check_file, read_json, read_vocab, vocab_bytes
 
 OPTIONS, WEIGHTS, VOCAB = "options.json", "weights.hdf5", "vocab.txt"
-FILES = ModelFiles(WEIGHTS, (VOCAB,), OPTIONS, "spacy-elmo-new-hdf5")
 PROJECTION = "CNN_proj/W_proj"
 SOFTMAX = "softmax/W"
+
+
+def _is_config(data: Any) -> bool:
+    return isinstance(data, dict) and all(
+        isinstance(data.get(section), dict) for section in ("lstm", "char_cnn")
+    )
+
+
+FILES = ModelFiles(WEIGHTS, (VOCAB,), OPTIONS, "spacy-elmo-new-hdf5", _is_config)
 
 
 def find_hdf5(source: Path) -> tuple[Path, Path] | None:
@@ -204,7 +212,8 @@ def save_hdf5(data: BiLMData, folder: Path) -> None:
             if beside["vocab"]:
                 (part / VOCAB).write_bytes(beside["vocab"])
 
-    FILES.replace(folder, write, _optional_in)
+    used = [] if config.softmax is None else [VOCAB]
+    FILES.replace(folder, write, _optional_in, used)
 
 
 def _optional_in(folder: Path) -> tuple[str, ...]:

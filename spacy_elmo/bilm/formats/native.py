@@ -33,8 +33,16 @@ FORMAT = "spacy-elmo"
 VERSION = 1
 CONFIG, WEIGHTS, LEXICON = "config.json", "weights.safetensors", "lexicon.json"
 SOFTMAX, VOCAB = "softmax.safetensors", "vocab.txt"
-FILES = ModelFiles(WEIGHTS, (SOFTMAX, VOCAB, LEXICON), CONFIG, "spacy-elmo-new")
 CHECKSUMS = "checksums"
+
+
+def _is_config(data: Any) -> bool:
+    return isinstance(data, dict) and data.get("format") == FORMAT
+
+
+FILES = ModelFiles(
+    WEIGHTS, (SOFTMAX, VOCAB, LEXICON), CONFIG, "spacy-elmo-new", _is_config
+)
 
 
 def is_native(folder: Path) -> bool:
@@ -77,9 +85,18 @@ def save_native(data: BiLMData, folder: Path, dtype: str = STORED) -> None:
     """Write a native folder, with the weights in one of quantize.DTYPES. If there is a
     model in the folder, it can be loaded until the new one can be; files that are not
     those of a model are kept."""
-    FILES.replace(
-        folder, lambda part: _write(data, part, dtype), lambda _: FILES.optional
-    )
+    used = [LEXICON] if data.config.softmax is None else FILES.optional
+    FILES.replace(folder, lambda part: _write(data, part, dtype), _optional_in, used)
+
+
+def _optional_in(folder: Path) -> list[str]:
+    """List the optional files of the model in a folder: those that its config has
+    checksums of, or all if it has none, as in folders that older releases wrote."""
+    try:
+        known = read_json(folder / CONFIG)[CHECKSUMS]
+        return [name for name in FILES.optional if name in known]
+    except (SourceError, LookupError, TypeError):
+        return [*FILES.optional]
 
 
 def _write(data: BiLMData, folder: Path, dtype: str) -> None:
@@ -247,7 +264,7 @@ def _config_data(config: BiLMConfig) -> dict[str, Any]:
 
 
 def _parse_config(path: Path, data: Any) -> BiLMConfig:
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
+    if not _is_config(data):
         raise SourceError(
             f'{path}: found no "format": "{FORMAT}"; expected the config of '
             "a native biLM folder"

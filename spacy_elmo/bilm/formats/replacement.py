@@ -11,9 +11,11 @@ import os
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...files import is_temporary, one_writer, sync, write_folder_atomically
+from ..errors import SourceError
+from .small_files import read_json
 
 
 class ModelFiles(NamedTuple):
@@ -23,12 +25,15 @@ class ModelFiles(NamedTuple):
     optional (tuple[str, ...]): The files that not every model has.
     config (str): The file that is moved last.
     new (str): The folder for the files of a new model. Each format has its own.
+    is_config (Callable[[Any], bool]): Returns whether JSON data is a config of this
+        format.
     """
 
     weights: str
     optional: tuple[str, ...]
     config: str
     new: str
+    is_config: Callable[[Any], bool]
 
     def is_being_replaced(self, folder: Path) -> bool:
         """Return whether files of a new model have not been moved to their places."""
@@ -51,23 +56,53 @@ class ModelFiles(NamedTuple):
             names |= {entry.name for entry in (folder / self.new).iterdir()}
         return {name for name in names if not is_temporary(name)}
 
+    def has_config(self, folder: Path) -> bool:
+        """Return whether a folder has the config of a model in this format."""
+        try:
+            return self.is_config(read_json(self.path(folder, self.config)))
+        except SourceError:
+            return False
+
     def replace(
         self,
         folder: Path,
         write: Callable[[Path], None],
         optional_in: Callable[[Path], Iterable[str]],
+        used: Iterable[str],
     ) -> None:
         """Replace the model in a folder, which is made if it does not exist.
 
         write (Callable[[Path], None]): Writes the new files into an empty folder.
         optional_in (Callable[[Path], Iterable[str]]): Returns the optional files that
             belong to the model in a folder; those without a new one are deleted.
+        used (Iterable[str]): The optional files that loading the new model looks for.
         """
         folder.mkdir(parents=True, exist_ok=True)
         with one_writer(folder):
             self._move_new_files(folder, optional_in)  # of a process that was killed
+            self._check(folder, {*optional_in(folder)}, {*used})
             write_folder_atomically(folder / self.new, write)
             self._move_new_files(folder, optional_in)
+
+    def _check(self, folder: Path, ours: set[str], used: set[str]) -> None:
+        """Raise SourceError if there are files of somebody else that would be replaced,
+        or loaded with the new model.
+
+        ours (set[str]): The optional files of the model in the folder, if there is one.
+        """
+        names = {*os.listdir(folder)}
+        model = sorted(names & {self.weights, self.config})
+        if model and not self.has_config(folder):
+            raise SourceError(
+                f"{folder}: found {' and '.join(model)} of something else, which would "
+                "be replaced; expected a biLM in this format, or another folder"
+            )
+        for name in sorted((names & used) - (ours if model else set())):
+            raise SourceError(
+                f"{folder / name}: found a file of something else, which would be "
+                "replaced or loaded with the biLM; move it away, or choose another "
+                "folder"
+            )
 
     def _move_new_files(
         self, folder: Path, optional_in: Callable[[Path], Iterable[str]]

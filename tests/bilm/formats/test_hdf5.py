@@ -199,6 +199,18 @@ def test_export_keeps_files_of_users(tmp_path):
     assert (tmp_path / "out" / "vocab.txt").read_text() == "mine\n"
 
 
+def test_export_refuses_files_of_users_that_would_be_replaced(tmp_path):
+    write_pair(tmp_path / "in", *small_model())
+    bilm = load_bilm(tmp_path / "in")
+    for name, text in [("options.json", '{"mine": 1}'), ("vocab.txt", "mine\n")]:
+        path = tmp_path / name / name
+        path.parent.mkdir()
+        path.write_text(text)
+        with pytest.raises(SourceError, match=f"{name}.* of something else"):
+            save_bilm(bilm, path.parent, "hdf5")
+        assert path.read_text() == text and [*path.parent.iterdir()] == [path]
+
+
 def test_two_models_in_a_folder_are_refused(tmp_path):
     options, arrays = small_model()
     for prefix, factor in (("a_", 1), ("b_", 2)):
