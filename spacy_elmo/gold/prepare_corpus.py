@@ -1,14 +1,18 @@
 """Write the .spacy files that `spacy train` needs from gold data of any format."""
 
+import os
+import zlib
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from spacy.tokens import Doc
 
-from ..files import one_writer
+from ..files import explain_errors, one_writer, write_atomically
+from ..regular_files import check_regular
 from ..text.doc_files import save_docs
 from ..text.tokenizers import load_language_or_rules
 from .conversion import Conversion
@@ -89,10 +93,11 @@ def prepare_corpus(
     for doc in (doc for some in docs.values() for doc in some):
         for label in sorted(conversion.labels):
             doc.cats.setdefault(label, 0.0)
-    output.mkdir(parents=True, exist_ok=True)
+    with explain_errors(output):
+        output.mkdir(parents=True, exist_ok=True)
     with one_writer(output):
         for split, some in docs.items():
-            save_docs(some, _path(output, split))
+            write_atomically(_path(output, split), partial(save_docs, some))
     return Prepared({split: count(some) for split, some in docs.items()}, notes)
 
 
@@ -101,23 +106,46 @@ def _path(output: Path, split: str) -> Path:
 
 
 def _check_target(splits: Splits, output: Path) -> None:
-    """Raise ValueError if the output would replace a file that is read, or would have a
-    test file of other data beside it."""
+    """Raise ValueError if the output would replace a file that is read or that has no
+    docs, or would have a test file of other data beside it."""
     inputs = [file for files in splits.values() for file in files]
     for split in PATTERNS:
         target = _path(output, split)
-        if not target.exists():
-            continue
-        if any(target.samefile(file) for file in inputs if file.exists()):
+        if target.exists() and any(
+            target.samefile(file) for file in inputs if file.exists()
+        ):
             raise ValueError(
                 f"{target}: found a file that is read and would be overwritten; "
                 "expected another output folder"
             )
-        if split == "test" and split not in splits:
+        check_docs_target(target)
+        if split == "test" and split not in splits and target.exists():
             raise ValueError(
                 f"{target}: found a test file, but none among the gold data, so it "
                 "belongs to other data; move or delete it, or choose another folder"
             )
+
+
+def check_docs_target(path: Path) -> None:
+    """Raise ValueError if there is something other than a .spacy file at a path to
+    which docs will be written."""
+    if not os.path.lexists(path):
+        return
+    if path.is_symlink():
+        raise ValueError(f"{path}: found a link; expected a .spacy file or nothing")
+    check_regular(path)
+    with path.open("rb") as file:
+        start = file.read(1000)
+    try:
+        # An empty file is what older releases left on a full disk.
+        is_ours = not start or b"attrs" in zlib.decompressobj().decompress(start, 100)
+    except zlib.error:
+        is_ours = False
+    if not is_ours:
+        raise ValueError(
+            f"{path}: found a file without docs, which would be replaced; expected a "
+            ".spacy file or nothing"
+        )
 
 
 def _read_files(

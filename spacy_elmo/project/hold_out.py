@@ -8,20 +8,28 @@ which the best step of a training is chosen is also used to test.
 
 import shutil
 import sys
+from functools import partial
 from pathlib import Path
 
 from spacy.vocab import Vocab
 
+from ..files import explain_errors, write_atomically
+from ..gold.prepare_corpus import check_docs_target
 from ..text.doc_files import load_docs, save_docs
 
 DEV, TEST = "dev.spacy", "test.spacy"
 
 
 def main(folder: Path, out: Path) -> None:
-    out.mkdir(parents=True, exist_ok=True)
+    if out.exists() and out.samefile(folder):
+        raise ValueError(f"{out}: found the folder that is read; expected another one")
+    for name in (DEV, TEST):
+        check_docs_target(out / name)
+    with explain_errors(out):
+        out.mkdir(parents=True, exist_ok=True)
     if (folder / TEST).exists():
         for name in (DEV, TEST):
-            shutil.copy(folder / name, out / name)
+            write_atomically(out / name, partial(shutil.copyfile, folder / name))
         print(f"{out}: the test part is {folder / TEST}")
         return
     docs = load_docs(folder / DEV, Vocab())
@@ -30,8 +38,8 @@ def main(folder: Path, out: Path) -> None:
             f"{folder / DEV}: found {len(docs)} docs and no {TEST} beside it; expected "
             "a test file in the gold data, or at least 2 docs to divide"
         )
-    save_docs(docs[::2], out / DEV)
-    save_docs(docs[1::2], out / TEST)
+    write_atomically(out / DEV, partial(save_docs, docs[::2]))
+    write_atomically(out / TEST, partial(save_docs, docs[1::2]))
     print(
         f"{out}: no {TEST}, so the {len(docs)} docs of {DEV} were divided into "
         f"{len(docs[::2])} to choose the best step and {len(docs[1::2])} to test"

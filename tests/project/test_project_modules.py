@@ -104,6 +104,16 @@ def test_hold_out_divides_dev_unless_there_is_a_test_file(tmp_path):
     save_docs(docs[:1], source / "test.spacy")
     assert call("hold_out", source, out) == (0, "")
     assert words("dev.spacy") == list("01234") and words("test.spacy") == ["0"]
+    code, said = call("hold_out", source, source)
+    assert code == 1 and "found the folder that is read" in said
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (out / "dev.spacy").unlink()
+    (out / "dev.spacy").symlink_to(victim)
+    code, said = call("hold_out", source, out)
+    assert code == 1 and "dev.spacy: found a link; expected a .spacy file" in said
+    assert victim.read_text() == "mine"
+    (out / "dev.spacy").unlink()
     (source / "test.spacy").unlink()
     save_docs(docs[:1], source / "dev.spacy")
     code, said = call("hold_out", source, out)

@@ -65,7 +65,7 @@ ALLOWED = {
     },
     "report": {"about", "files", "regular_files", "results"},
     "show": {"analysis", "files", "report"},
-    "project": {"bilm", "fingerprints", "text"},
+    "project": {"bilm", "files", "fingerprints", "gold", "text"},
 }
 # Packages and modules that a part must not import.
 FORBIDDEN = {
