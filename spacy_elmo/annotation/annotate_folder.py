@@ -61,7 +61,7 @@ class AnnotationMaker:
             save_docs(docs, path)
             return len(docs)
         rows = list(chain.from_iterable(self._make_rows(docs, first)))
-        write_rows(rows, path, self.kind)
+        write_rows(rows, self.attributes, path, self.kind)
         return len(rows)
 
     def _make_rows(self, docs: list[Doc], first: int) -> Iterator[list[dict[str, Any]]]:

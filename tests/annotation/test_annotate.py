@@ -8,7 +8,10 @@ import spacy
 import srsly
 from helpers.command import call, refused, text
 from pyarrow import Table, parquet
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc, DocBin, Token
+from spacy.vocab import Vocab
+
+from spacy_elmo.annotation.doc_rows import check_attributes, make_rows, write_rows
 
 TEXTS = ["Ann saw Bob. He left!", "Tea", "눈이 온다."]
 
@@ -96,6 +99,80 @@ def test_attributes_of_tokens(pipeline, tmp_path, kind):
         for token in doc
     ]
     assert rows == expected
+
+
+@pytest.fixture
+def rows_of():
+    """Return a function that writes an attribute of one token, and returns what the
+    file has. The attribute is an extension with the given value."""
+
+    def run(value, path):
+        Token.set_extension("test", default=value, force=True)
+        names = ["_.test"]
+        check_attributes(names)
+        kind = path.suffix.removeprefix(".")
+        rows = make_rows(Doc(Vocab(), words=["a"]), 0, names)
+        write_rows(rows, names, path, kind)
+        if kind == "parquet":
+            return parquet.read_table(path)["_.test"].to_pylist()
+        return [json.loads(line)["_.test"] for line in path.open(encoding="utf8")]
+
+    yield run
+    Token.remove_extension("test")
+
+
+@pytest.mark.parametrize("kind", ["parquet", "jsonl"])
+@pytest.mark.parametrize("value", [1e-12, 1 / 3, [1, 2], (1, 2), "눈\n", None])
+def test_values_are_kept_exactly(rows_of, tmp_path, value, kind):
+    expected = list(value) if isinstance(value, tuple) else value
+    assert rows_of(value, tmp_path / f"a.{kind}") == [expected]
+
+
+@pytest.mark.parametrize(
+    "value, kind",
+    [
+        (float("nan"), "jsonl"),
+        (float("inf"), "jsonl"),
+        (2**70, "parquet"),
+        ([1, "a"], "parquet"),
+        ("\ud800", "parquet"),
+        (object(), "jsonl"),
+        (iter([1]), "parquet"),
+        ([object()], "jsonl"),
+        ({"a": 1}, "jsonl"),
+    ],
+)
+def test_values_that_cannot_be_stored_name_their_attribute(
+    rows_of, tmp_path, value, kind
+):
+    with pytest.raises(ValueError, match="^found the attribute '_.test' [^\n]*$"):
+        rows_of(value, tmp_path / f"a.{kind}")
+
+
+@pytest.mark.parametrize("name", ["rank", "sent_start", "sent", "children", "vocab"])
+def test_attributes_that_cannot_be_stored_are_named(tmp_path, name):
+    doc = Doc(Vocab(), words=["a", "b"])
+    with pytest.raises(ValueError, match=f"^found the attribute '{name}' [^\n]*$"):
+        write_rows(make_rows(doc, 0, [name]), [name], tmp_path / "a", "parquet")
+
+
+def test_methods_are_no_attributes():
+    for name in ("nbor", "similarity"):
+        with pytest.raises(ValueError, match=f"found the attribute '{name}', which"):
+            check_attributes([name])
+
+
+def test_parts_have_the_same_columns(tmp_path):
+    names = ["lemma", "is_sent_start", "i", "prob"]
+    parts = [Doc(Vocab()), Doc(Vocab(), words=["a", "b"])]
+    parts.append(Doc(Vocab(), words=["a"], sent_starts=[True]))
+    for number, doc in enumerate(parts):
+        path = tmp_path / f"{number}.parquet"
+        write_rows(make_rows(doc, number, names), names, path, "parquet")
+    table = parquet.read_table(tmp_path)
+    assert table.column_names == ["doc", "token", "word", *names]
+    assert table["is_sent_start"].to_pylist() == [True, None, True]
+    assert table["word"].to_pylist() == ["a", "b", "a"]
 
 
 def test_only_missing_parts_are_computed(pipeline, tmp_path, monkeypatch):
