@@ -128,15 +128,29 @@ def _is_ours(path: Path, kind: str) -> bool:
         return True
     try:
         if kind == "hdf5":
-            import h5py
-
-            with h5py.File(path, "r") as file:
-                return all(name.isdigit() for name in islice(file, 1000))
+            return _has_layers(path)
         from pyarrow import parquet
 
         return bool(parquet.read_schema(path).names[: len(COLUMNS)] == COLUMNS)
     except (OSError, ValueError, RuntimeError):  # not a file of this format
         return False
+
+
+def _has_layers(path: Path) -> bool:
+    """Return whether an HDF5 file has what _merge_hdf5 writes: nothing but data sets of
+    numbered sentences. At most 1000 of them are looked at."""
+    import h5py
+
+    with h5py.File(path, "r") as file:
+        found = [(name, file.get(name)) for name in islice(file, 1000)]
+        return bool(found and not file.attrs) and all(
+            name.isdigit()
+            and isinstance(data, h5py.Dataset)
+            and data.dtype == "float32"
+            and data.ndim == 3
+            and not data.attrs
+            for name, data in found
+        )
 
 
 def _merge_hdf5(parts: Iterable[Part], path: Path) -> None:

@@ -284,14 +284,29 @@ def test_folder_in_the_way_is_found_before_the_work(source, tmp_path, monkeypatc
     assert not list((tmp_path / "out.hdf5").iterdir())
 
 
-def hdf5_of_weights(path):
-    with h5py.File(path, "w") as file:
-        file["CNN/W"] = np.zeros(3)
+def hdf5_of(fill):
+    def write(path):
+        with h5py.File(path, "w") as file:
+            fill(file)
+
+    return write
+
+
+def add_facts(file):
+    file["0"] = np.zeros((3, 2, 4), np.float32)
+    file.attrs["mine"] = 1
 
 
 OTHERS = {
     "text": lambda path: path.write_text("mine"),
-    "weights": hdf5_of_weights,
+    "weights": hdf5_of(lambda file: file.update({"CNN/W": np.zeros(3)})),
+    "nothing": hdf5_of(lambda file: None),
+    "only facts": hdf5_of(lambda file: file.attrs.update(mine=np.arange(100))),
+    "more facts": hdf5_of(add_facts),
+    "years": hdf5_of(lambda file: file.update({"2024/data": np.zeros(3)})),
+    "rows": hdf5_of(lambda file: file.update({"0": np.zeros((3, 4), np.float32)})),
+    "doubles": hdf5_of(lambda file: file.update({"0": np.zeros((3, 2, 4))})),
+    "a dead link": hdf5_of(lambda file: file.update({"0": h5py.SoftLink("/x")})),
     "damaged": lambda path: path.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(900)),
     "pipe": os.mkfifo,
 }
