@@ -1,7 +1,9 @@
 """Load the texts of Parquet files."""
 
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from ..required import require
 from .problems import Problems
@@ -9,6 +11,12 @@ from .text_files import open_file
 
 COLUMN = "text"
 ROWS = 1000  # that are read at a time
+# Texts are usually less than 10 times as large as their compressed file. Identical
+# texts compress better, so SMALL bytes are allowed at any ratio.
+MAX_RATIO, SMALL = 100, 2**26
+# Each row of a column can repeat the same long text, which the file has only once.
+# Fewer rows are read at a time if they might have more bytes together.
+BATCH = 2**24
 
 
 def load_parquet_texts(path: Path, problems: Problems) -> Iterator[str]:
@@ -25,15 +33,18 @@ def load_parquet_texts(path: Path, problems: Problems) -> Iterator[str]:
     with open_file(path) as file:
         try:
             table = parquet.ParquetFile(file)
-            names = table.schema_arrow.names
+            names = [column.path for column in table.schema]
             if COLUMN in names:
-                for batch in table.iter_batches(ROWS, columns=[COLUMN]):
-                    for text in batch.column(0).to_pylist():
+                largest = _check_size(table.metadata, names.index(COLUMN), path)
+                rows = max(1, min(ROWS, BATCH // max(1, largest)))
+                for batch in table.iter_batches(rows, columns=[COLUMN]):
+                    for value in batch.column(0):
+                        text = value.as_py()
                         if isinstance(text, str):
                             yield text
                         else:
                             problems['rows without a "text"'] += 1
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, EOFError, ValueError, zlib.error) as error:
             reason = str(error).strip().split("\n")[0]
             raise ValueError(f"{path}: cannot be read as Parquet ({reason})") from None
     if COLUMN not in names:
@@ -41,3 +52,19 @@ def load_parquet_texts(path: Path, problems: Problems) -> Iterator[str]:
             f"{path}: found the columns {', '.join(names)}; expected a column "
             f"'{COLUMN}'"
         )
+
+
+def _check_size(metadata: Any, column: int, path: Path) -> int:
+    """Raise ValueError if the texts are too large for the size of their file.
+
+    RETURNS (int): The size of the largest group of texts, each of them stored once.
+    """
+    groups = (metadata.row_group(n) for n in range(metadata.num_row_groups))
+    sizes = [group.column(column).total_uncompressed_size for group in groups]
+    size, limit = path.stat().st_size, max(SMALL, MAX_RATIO * path.stat().st_size)
+    if sum(sizes) > limit:
+        raise ValueError(
+            f"found texts of {sum(sizes):,} bytes in {size:,}; expected at most "
+            f"{limit:,}"
+        )
+    return max(sizes, default=0)

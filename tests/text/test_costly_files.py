@@ -3,13 +3,18 @@
 import gzip
 import resource
 import zlib
+from collections import Counter
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from helpers.corpora import build
 from helpers.forks import fork, wait
+from pyarrow import parquet
 from spacy.vocab import Vocab
 
 from spacy_elmo.text.doc_files import load_docs
+from spacy_elmo.text.parquet_texts import load_parquet_texts
 
 
 def peak():
@@ -80,3 +85,65 @@ def test_hostile_json_is_counted(tmp_path, record):
     path.write_text('{"text": "good one"}\n' * 20 + record + "\n")
     corpus, _ = build(tmp_path / "corpus", path)
     assert corpus.meta["train"]["n_words"] in (40, 41)
+
+
+def test_a_small_parquet_file_needs_little_memory(tmp_path):
+    words = pa.array(["x y " * 50_000])  # 200 kB, of which each row is a copy
+    column = pa.DictionaryArray.from_arrays(np.zeros(1000, np.int32), words)
+    path = tmp_path / "a.parquet"
+    parquet.write_table(pa.table({"text": column}), path, store_schema=False)
+    assert path.stat().st_size < 10**5
+
+    def measure_load():
+        before = peak()
+        assert sum(1 for _ in load_parquet_texts(path, Counter())) == 1000
+        (tmp_path / "growth").write_text(str(peak() - before))
+
+    assert wait(fork(measure_load)) == 0
+    assert int((tmp_path / "growth").read_text()) / 1024 < 100
+
+
+def test_parquet_that_is_too_large_for_its_file_is_refused(tmp_path):
+    path = tmp_path / "a.parquet"
+    table = pa.table({"text": ["x y " * 50_000] * 400})
+    parquet.write_table(table, path, compression="zstd", use_dictionary=False)
+    with pytest.raises(ValueError, match=f"^{path}: [^\n]*found texts of 80,"):
+        next(load_parquet_texts(path, Counter()))
+
+
+def write_invalid_text(path):
+    """Write a text that is not UTF-8."""
+    table = pa.table({"text": pa.array([b"a\xff"])})
+    parquet.write_table(table.cast(pa.schema({"text": pa.string()}), safe=False), path)
+
+
+def write_list(path):
+    parquet.write_table(pa.table({"text": [["a"]]}), path)
+
+
+def write_cut(path):
+    parquet.write_table(pa.table({"text": [f"a {n}" for n in range(2000)]}), path)
+    path.write_bytes(gzip.compress(path.read_bytes())[:-200])
+
+
+def write_damaged(path):
+    parquet.write_table(pa.table({"text": [f"a {n}" for n in range(2000)]}), path)
+    data = bytearray(gzip.compress(path.read_bytes()))
+    data[20:60] = bytes(40)
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    "name, write",
+    [
+        ("a.parquet", write_invalid_text),
+        ("a.parquet", write_list),
+        ("a.parquet.gz", write_cut),
+        ("a.parquet.gz", write_damaged),
+    ],
+)
+def test_broken_parquet_is_named(tmp_path, name, write):
+    path = tmp_path / name
+    write(path)
+    with pytest.raises(ValueError, match=f"^{path}: [^\n]*$"):
+        list(load_parquet_texts(path, Counter()))
