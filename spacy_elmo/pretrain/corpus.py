@@ -195,9 +195,9 @@ def build_corpus(
     with ExitStack() as stack:
         with ranks.together():
             if ranks.first:
+                _check_target(folder)
                 corpus = _open_complete(folder, fingerprint, to_hold_out, say)
             if ranks.first and corpus is None:
-                _check_target(folder)
                 if dev_files and next(load_sentences(dev_text, tokenization), 0) == 0:
                     raise ValueError(
                         f"{', '.join(dev_text)}: found no words to evaluate on"

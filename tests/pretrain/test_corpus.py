@@ -111,7 +111,7 @@ def test_files_of_somebody_else_are_kept(tmp_path, name):
         (folder / name).write_text('{"my": "corpus"}')
     before = sorted(folder.iterdir())
     with pytest.raises(ValueError, match=r"corpus: found .*, which no pretraining"):
-        build(folder, write_text(tmp_path / "a.txt"))
+        build(folder, write_text(tmp_path / "a.txt"), say=pytest.fail)
     assert sorted(folder.iterdir()) == before
     if name != "a link":
         assert (folder / name).read_text() == '{"my": "corpus"}'
