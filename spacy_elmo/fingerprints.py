@@ -29,7 +29,8 @@ def fingerprint_files(files: Iterable[tuple[str, Path]]) -> str:
     """
     digest = blake2b(digest_size=SIZE)
     for label, path in files:
-        digest.update(f"{label}\0{path.stat().st_size}\0".encode())
+        head = f"{label}\0{path.stat().st_size}\0"
+        digest.update(head.encode("utf-8", "surrogatepass"))  # names may be any bytes
         with path.open("rb") as file:
             while block := file.read(BLOCK):
                 digest.update(block)

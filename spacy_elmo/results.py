@@ -82,8 +82,10 @@ def write_result(path: Path, result: BaseModel) -> None:
     """Write a result file. The folder is created if it does not exist."""
     path.parent.mkdir(parents=True, exist_ok=True)
     # srsly rounds numbers, and a checksum must match the numbers that are read again.
-    text = json.dumps(as_json(result), indent=2, ensure_ascii=False)
-    write_atomically(path, lambda part: part.write_text(text + "\n", encoding="utf8"))
+    text = json.dumps(as_json(result), indent=2, ensure_ascii=False) + "\n"
+    # Halves of characters, as in names of files that are not in UTF-8, are escaped.
+    contents = text.encode("utf-8", "backslashreplace")
+    write_atomically(path, lambda part: part.write_bytes(contents))
 
 
 # The number of a layer, or a name such as "mix".

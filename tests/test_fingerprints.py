@@ -5,7 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from spacy_elmo.fingerprints import checksum_bytes, checksum_file, has_checksum
+from spacy_elmo.fingerprints import (
+    checksum_bytes,
+    checksum_file,
+    fingerprint_path,
+    has_checksum,
+)
 
 SIZES = [0, 1, 8191, 8192, 2**20 - 1, 2**20, 2**20 + 1, 3 * 2**20 + 12_345]
 
@@ -65,3 +70,16 @@ def test_pieces_have_the_checksum_of_the_whole(sizes):
     ends = accumulate(sizes)
     pieces = [data[end - size : end] for end, size in zip(ends, sizes)]
     assert checksum_bytes(*pieces) == checksum_bytes(data)
+
+
+def test_names_in_other_encodings_have_a_fingerprint(tmp_path):
+    found = set()
+    for name in (b"a", b"\xe9", b"\xe8"):
+        folder = tmp_path / name.hex()
+        folder.mkdir()
+        try:
+            (folder / os.fsdecode(name)).write_bytes(b"same")
+        except OSError:
+            pytest.skip("this file system has only names in Unicode")
+        found.add(fingerprint_path(folder))
+    assert len(found) == 3

@@ -151,3 +151,11 @@ def test_labels_of_scores():
     assert results.metric_label("spans_sc_f") == "Span F-score (sc)"
     assert results.metric_label("spans_my_key_f") == "Span F-score (my_key)"
     assert results.metric_label("cats_score") == "cats_score"
+
+
+def test_halves_of_characters_come_back(tmp_path):
+    title = "눈 caf\udce9.txt"  # the name of a file that is not in UTF-8
+    result = results.Perplexity(title=title, forward=1.0, backward=1.0, mean=1.0)
+    results.write_result(tmp_path / "a.json", result)
+    text = (tmp_path / "a.json").read_text("utf-8")
+    assert "눈" in text and json.loads(text)["title"] == title

@@ -26,7 +26,8 @@ def write_report(folder: Path, output: Path) -> Results:
     page = make_page(results, folder.resolve().name, load_vega())
     with explain_errors(output):
         output.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(output, lambda part: part.write_bytes(page.encode("utf-8")))
+    contents = page.encode("utf-8", "replace")  # names of files may be any bytes
+    write_atomically(output, lambda part: part.write_bytes(contents))
     return results
 
 

@@ -1,5 +1,6 @@
 """Test the whole page: it needs no other files, escapes texts, and describes charts."""
 
+import json
 import re
 import shutil
 import sys
@@ -105,6 +106,23 @@ def test_text_is_escaped_and_charts_hold_it_as_it_is(tmp_path):
     assert row["word"] == row["series"] == evil and row["before"] == row["after"] == ""
     assert evil in [e.text for e in find_section(root, "senses").find("mark")]
     assert evil in [e.text for e in root.find("h3")]
+
+
+def test_names_that_are_not_unicode_are_shown(tmp_path):
+    half = "caf\udce9"
+    try:
+        (tmp_path / f"{half}.txt").touch()
+    except OSError:
+        pytest.skip("this file system has only names in Unicode")
+    samples.write(tmp_path / f"{half}.json", samples.perplexity(9))
+    (tmp_path / half).mkdir()
+    samples.write(tmp_path / half / "x.json", {})
+    data = {**samples.perplexity(8), "title": "\ud800 mine"}
+    (tmp_path / "a.json").write_text(json.dumps(data))
+    done = run_report(tmp_path)
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert "caf?" in page and "? mine" in page
 
 
 def test_korean_is_marked_as_such(tmp_path):
