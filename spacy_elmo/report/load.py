@@ -6,6 +6,7 @@ comparison are not mentioned, because compare.json contains their results.
 """
 
 import json
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,7 +56,9 @@ class PretrainingLog(BaseModel):
 
     @property
     def best(self) -> EvaluationRow | None:
-        return min(self.evaluations, key=lambda row: row.mean, default=None)
+        # A comparison with NaN is false.
+        numbers = [row for row in self.evaluations if not math.isnan(row.mean)]
+        return min(numbers or self.evaluations, key=lambda row: row.mean, default=None)
 
 
 @dataclass

@@ -173,6 +173,16 @@ def test_log_of_a_run_that_was_killed(tmp_path):
     assert results.logs[0].data == whole and results.skipped == []
 
 
+def test_the_best_evaluation_is_a_number(tmp_path):
+    samples.write_log(tmp_path / "log.jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "log.jsonl").open()]
+    (first, *_, last) = (row for row in rows if row["type"] == "evaluation")
+    diverged = json.dumps({**first, "mean": float("nan")})
+    (tmp_path / "log.jsonl").write_text(f"{diverged}\n{json.dumps(last)}\n")
+    best = load_results(tmp_path).logs[0].data.best
+    assert best.mean == last["mean"]
+
+
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-1e999", "1e308", "9" * 400])
 def test_numbers_that_no_chart_can_show_are_skipped(tmp_path, number):
     samples.write(tmp_path / "good.json", samples.perplexity(50.0))

@@ -193,6 +193,13 @@ def test_long_logs_are_thinned_and_nothing_is_lost(n, tmp_path):
     assert len(rows) == len(parts) and rows[-1]["words"] == 12800 * n
 
 
+def test_perplexities_that_are_not_positive_are_shown(tmp_path):
+    log = samples.write_log(tmp_path / "log.jsonl")
+    log.write_text(re.sub(r'"mean": [\d.]+', '"mean": -3.0', log.read_text(), count=1))
+    rows = find_charts(make_report(tmp_path))["chart-1"]["data"]["values"]
+    assert rows[0]["mean"] == -3.0
+
+
 def test_diverged_training_is_shown(tmp_path):
     log = samples.write_log(tmp_path / "log.jsonl")
     text = re.sub(r'"forward(_loss)?": [\d.]+', r'"forward\1": NaN', log.read_text())

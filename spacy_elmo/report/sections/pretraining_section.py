@@ -49,7 +49,7 @@ def _perplexity_figure(
     ]
     first = log.evaluations[0]
     values = [row[name] for row in rows for name in names if row[name]]
-    logarithmic = bool(values) and max(values) > 4 * min(values)
+    logarithmic = bool(values) and max(values) > 4 * min(values) > 0
     alt = (
         "Perplexity of the development text, forward, backward and their mean: the "
         f"mean falls from {format_perplexity(first.mean)} to "
