@@ -35,16 +35,9 @@ class JsonLog:
         if self.path is None:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        kept = []
-        if step and self.path.exists():
-            for line in self.path.read_text("utf8").splitlines():
-                try:
-                    if json.loads(line).get("step", 0) <= step:
-                        kept.append(line)
-                except ValueError:
-                    pass  # the run was killed while it wrote this line
-        text = "".join(line + "\n" for line in kept)
-        write_atomically(self.path, lambda part: part.write_text(text, "utf8"))
+        old = self.path.read_bytes() if step and self.path.exists() else b""
+        kept = [line + b"\n" for line in old.splitlines() if _is_until(step, line)]
+        write_atomically(self.path, lambda part: part.write_bytes(b"".join(kept)))
         if not step:
             row = ConfigRow(type="config", step=0, config=config.to_dict())
             self._write(row)
@@ -92,6 +85,17 @@ class JsonLog:
                 self.path.open("a", encoding="utf8") as file,
             ):
                 file.write(json.dumps(as_json(row)) + "\n")
+
+
+def _is_until(step: int, line: bytes) -> bool:
+    """Return whether a line of a log is a row of at most the given step. A run that was
+    killed may leave half a row."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    found = row.get("step") if isinstance(row, dict) else None
+    return type(found) is int and found <= step
 
 
 class Console:

@@ -12,7 +12,7 @@ from spacy_elmo.pretrain import progress as progress_module
 from spacy_elmo.pretrain.perplexity import Perplexity
 from spacy_elmo.pretrain.pretrain_config import load_config
 from spacy_elmo.pretrain.pretraining import pretrain
-from spacy_elmo.pretrain.progress import Console
+from spacy_elmo.pretrain.progress import Console, JsonLog
 from spacy_elmo.pretrain.training_progress import Progress, StepReport
 
 REPORT = StepReport(
@@ -49,6 +49,16 @@ def use_clock(monkeypatch, seconds):
 def line(terminal):
     """Return the last text of the line that changes."""
     return terminal.getvalue().rsplit("\r\033[K", 1)[-1]
+
+
+def test_a_damaged_log_is_continued(tmp_path):
+    path = tmp_path / "log.jsonl"
+    good, late = b'{"type": "step", "step": 2}\n', b'{"type": "step", "step": 4}\n'
+    damaged = [b"[1]", b"5", b'{"step": null}', b'{"step": "2"}', b"{}", b'{"step": 1']
+    damaged += [b'{"type": "\xff"}', b"[" * 10**5, b"", b"\0\0\0"]
+    path.write_bytes(good + b"\n".join(damaged) + b"\n" + late + good)
+    JsonLog(path).begin(3, None)
+    assert path.read_bytes() == good + good
 
 
 def test_live_line(terminal):
