@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from ..files import explain_errors, one_writer, remove_parts, write_atomically
 from ..regular_files import read_regular
 from ..results import ComparisonResult, RunResult, Speed, Speeds, write_result
-from .training_run import TrainingRun
+from .training_run import TrainingRun, name_share
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -59,7 +59,7 @@ class OutputFolder:
 
         fingerprint (str): The fingerprint of all training data.
         """
-        return self.path / "data" / f"{fingerprint[:12]}-{share:g}.spacy"
+        return self.path / "data" / f"{fingerprint[:12]}-{name_share(share)}.spacy"
 
     def load_result(self, run: TrainingRun) -> RunResult | None:
         """Load the result of a run. The caller has to compare the fingerprints, because

@@ -48,11 +48,16 @@ class TrainingRun:
 
     @property
     def name(self) -> str:
-        return f"{self.variant.name}-{self.share:g}-{self.seed}"
+        return f"{self.variant.name}-{name_share(self.share)}-{self.seed}"
 
     def __str__(self) -> str:
         share = f"{100 * self.share:g} % of the data"
         return f"{self.variant.name}, {share}, seed {self.seed}"
+
+
+def name_share(share: float) -> str:
+    """Return all digits of a share, such as 1 or 0.1, for the names of files."""
+    return repr(share).removesuffix(".0")
 
 
 def plan_runs(

@@ -1,4 +1,23 @@
+from pathlib import Path
+
+import pytest
+
+from spacy_elmo.compare.output_folder import OutputFolder
 from spacy_elmo.compare.shares import choose_docs
+from spacy_elmo.compare.training_run import TrainingRun
+from spacy_elmo.compare.variants import find_variants
+
+
+@pytest.mark.parametrize(
+    "share, name",
+    [(1.0, "1"), (0.1, "0.1"), (0.01, "0.01"), (1e-05, "1e-05")]
+    + [(share, str(share)) for share in (0.1234561, 0.1234564)],
+)
+def test_each_share_has_a_file_of_its_own(share, name):
+    folder = OutputFolder(Path("output"), print)
+    assert folder.share("f" * 20, share).name == f"{'f' * 12}-{name}.spacy"
+    (variant,) = find_variants(["baseline"])
+    assert TrainingRun(variant, share, 3, {}, "", {}).name == f"baseline-{name}-3"
 
 
 def test_shares_are_nested():
