@@ -95,7 +95,8 @@ def _example(name: str) -> Any:
     """Return a value of the type that a column should have if it has no values."""
     if name.startswith(EXTENSION):
         default = Token.get_extension(name.removeprefix(EXTENSION))[0]
-        return 0.0 if default is None else default
+        usual = [0.0] if name.startswith("_.elmo") else 0.0  # our own are vectors
+        return usual if default is None else default
     token = Doc(Vocab(), words=["a"])[0]
     row = {**dict.fromkeys(COLUMNS, 0), "word": "a"}
     value = row[name] if name in row else _get(token, name)

@@ -9,6 +9,7 @@ import srsly
 from helpers.command import call, refused, text
 from pyarrow import Table, parquet
 from spacy.tokens import Doc, DocBin, Token
+from spacy.tokens.underscore import Underscore
 from spacy.vocab import Vocab
 
 from spacy_elmo.annotation.doc_rows import check_attributes, make_rows, write_rows
@@ -173,6 +174,17 @@ def test_parts_have_the_same_columns(tmp_path):
     assert table.column_names == ["doc", "token", "word", *names]
     assert table["is_sent_start"].to_pylist() == [True, None, True]
     assert table["word"].to_pylist() == ["a", "b", "a"]
+
+
+@pytest.mark.parametrize("name, value", [("other", 1.5), ("elmo", [1.5, 2.5])])
+def test_parts_without_values_fit_to_the_others(tmp_path, monkeypatch, name, value):
+    monkeypatch.setitem(Underscore.token_extensions, name, (None, None, None, None))
+    parts = [Doc(Vocab()), Doc(Vocab(), words=["a"])]
+    parts[1][0]._.set(name, value)
+    for number, doc in enumerate(parts):
+        path, names = tmp_path / f"{number}.parquet", [f"_.{name}"]
+        write_rows(make_rows(doc, number, names), names, path, "parquet")
+    assert parquet.read_table(tmp_path)[f"_.{name}"].to_pylist() == [value]
 
 
 def test_only_missing_parts_are_computed(pipeline, tmp_path, monkeypatch):
