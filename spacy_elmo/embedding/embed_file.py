@@ -163,16 +163,18 @@ def _merge_hdf5(parts: Iterable[Part], path: Path) -> None:
 def _merge_parquet(parts: Iterable[Part], path: Path) -> None:
     from pyarrow import parquet
 
-    writer = None
-    try:
-        for part in parts:
-            table = make_table(part)
-            if writer is None:
-                writer = parquet.ParquetWriter(path, table.schema)
-            writer.write_table(table)
-    finally:
-        if writer is not None:
-            writer.close()
+    # pyarrow can write to open files of any name, but not to all names.
+    with path.open("wb") as file:
+        writer = None
+        try:
+            for part in parts:
+                table = make_table(part)
+                if writer is None:
+                    writer = parquet.ParquetWriter(file, table.schema)
+                writer.write_table(table)
+        finally:
+            if writer is not None:
+                writer.close()
 
 
 MERGERS = {"hdf5": _merge_hdf5, "parquet": _merge_parquet}

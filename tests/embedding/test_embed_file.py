@@ -69,6 +69,14 @@ def assert_same(found, expected):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="names must be Unicode there")
+def test_the_name_of_a_parquet_file_may_have_any_bytes(bilm, tmp_path):
+    path = tmp_path / os.fsdecode(b"caf\xe9.parquet")
+    assert embed_file(bilm, SENTENCES[:3], path) == 3
+    with path.open("rb") as file:
+        assert len(parquet.read_table(file)) == sum(map(len, SENTENCES[:3]))
+
+
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("n", [1, 5, 23])
 def test_all_layers_of_all_sentences(bilm, tmp_path, ending, n):

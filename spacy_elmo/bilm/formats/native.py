@@ -3,6 +3,7 @@ have softmax.safetensors with vocab.txt (to use the model as a language model) a
 lexicon.json (if the encoder has a lexicon). The config has checksums of all files."""
 
 import json
+import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -17,11 +18,13 @@ from ..data import SOFTMAX as SOFTMAX_PREFIX
 from ..data import BiLMData, without_softmax
 from ..errors import SourceError
 from ..lexicon import Lexicon
+from ..shapes import iterate_shapes
 from .build import build
 from .quantize import STORED, quantize
 from .replacement import ModelFiles
 from .small_files import (
     MAX_BYTES,
+    check_file,
     read_json,
     read_vocab,
     write_json,
@@ -53,18 +56,23 @@ def load_native(folder: Path) -> BiLMData:
     files = _Files(folder)
     config = _parse_config(files.path(CONFIG), files.config)
     files.check_config()
-    arrays = files.load_arrays(WEIGHTS)
     # A list of words is never much larger than the weights of these words.
-    max_bytes = MAX_BYTES + files.path(WEIGHTS).stat().st_size
+    max_bytes = MAX_BYTES + files.size(WEIGHTS)
+    lexicon = Lexicon()
+    if files.has(LEXICON):
+        symbols = read_json(files.path(LEXICON), max_bytes)
+        lexicon = _parse_lexicon(files.path(LEXICON), symbols)
+        files.check(LEXICON)
+    arrays = files.load_arrays(WEIGHTS, config, lexicon)
     vocab = None
     if config.softmax is not None and not files.has(SOFTMAX):
         config = replace(config, softmax=None)  # vectors do not need it
     if config.softmax is not None:
-        softmax = files.load_arrays(SOFTMAX)
+        softmax = files.load_arrays(SOFTMAX, config, lexicon)
         arrays.update({SOFTMAX_PREFIX + name: a for name, a in softmax.items()})
         files.check_exists(VOCAB)
         if files.has(VOCAB):
-            max_words = MAX_BYTES + files.path(SOFTMAX).stat().st_size
+            max_words = MAX_BYTES + files.size(SOFTMAX)
             vocab = read_vocab(files.path(VOCAB), config.softmax.n_words, max_words)
             files.check(VOCAB)
 
@@ -73,11 +81,6 @@ def load_native(folder: Path) -> BiLMData:
         default = SOFTMAX if name.startswith(SOFTMAX_PREFIX) else WEIGHTS
         return files.path(names.get(name, default))
 
-    lexicon = Lexicon()
-    if files.has(LEXICON):
-        symbols = read_json(files.path(LEXICON), max_bytes)
-        lexicon = _parse_lexicon(files.path(LEXICON), symbols)
-        files.check(LEXICON)
     return build(config, arrays, where=where, lexicon=lexicon, vocab=vocab)
 
 
@@ -161,10 +164,17 @@ class _Files:
                 f"{CONFIG}"
             )
 
-    def load_arrays(self, name: str) -> dict[str, np.ndarray]:
+    def size(self, name: str) -> int:
+        """Return the number of bytes of a file of weights, or raise SourceError."""
+        return check_file(self.path(name), "weights")
+
+    def load_arrays(
+        self, name: str, config: BiLMConfig, lexicon: Lexicon
+    ) -> dict[str, np.ndarray]:
         """Load a file of weights, and raise SourceError if it has changed since it was
-        saved."""
+        saved, or has more than the model can need."""
         path = self.path(name)
+        _check_size(path, self.size(name), config, lexicon)
         if self.checksums is None:
             return load_arrays(path)
         checksum = Checksum()
@@ -187,6 +197,21 @@ class _Files:
                 f"checksum in {CONFIG}; expected the file as it was written (after a "
                 f"change by hand, remove '{CHECKSUMS}' from {CONFIG})"
             )
+
+
+def _check_size(path: Path, size: int, config: BiLMConfig, lexicon: Lexicon) -> None:
+    """Raise SourceError if a file is larger than all weights of a model in float32,
+    before it is read."""
+    needed = MAX_BYTES
+    for _, shape in iterate_shapes(config, lexicon):
+        if needed >= size:
+            return
+        needed += 4 * math.prod(shape)
+    if needed < size:
+        raise SourceError(
+            f"{path}: found {size:,} bytes; expected at most {needed:,} for a biLM of "
+            f"the sizes in {CONFIG}"
+        )
 
 
 def _checksum_json(config: dict[str, Any]) -> str:
@@ -269,7 +294,7 @@ def _parse_config(path: Path, data: Any) -> BiLMConfig:
             f'{path}: found no "format": "{FORMAT}"; expected the config of '
             "a native biLM folder"
         )
-    if data.get("format_version") != VERSION:
+    if data.get("format_version") != VERSION or data["format_version"] is True:
         raise SourceError(
             f"{path}: found format version {data.get('format_version')!r}; "
             f"this release of spacy-elmo reads version {VERSION}"

@@ -58,6 +58,20 @@ def change(path, section, key, value):
     path.write_text(json.dumps(data))
 
 
+@pytest.mark.parametrize("name", ["weights", "softmax"])
+def test_weights_that_no_model_needs_are_not_read(native, name):
+    path = native / f"{name}.safetensors"
+    length = int.from_bytes(path.read_bytes()[:8], "little")
+    header = json.loads(path.read_bytes()[8 : 8 + length])
+    end = max(part["data_offsets"][1] for key, part in header.items() if key[0] != "_")
+    more = {"dtype": "I8", "shape": [HUGE], "data_offsets": [end, end + HUGE]}
+    text = json.dumps({**header, "more": more}).encode()
+    data = path.read_bytes()[8 + length :]
+    path.write_bytes(len(text).to_bytes(8, "little") + text + data)
+    os.truncate(path, 8 + len(text) + end + HUGE)  # most of it takes no disk space
+    assert cheap_refusal(native) == path.name
+
+
 @pytest.mark.parametrize(
     ("section", "key", "value"),
     [
