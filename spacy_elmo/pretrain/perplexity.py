@@ -90,6 +90,10 @@ def evaluate(
     *totals, n_predictions, n_words, all_unknown = sums.tolist()
     if not n_predictions:
         raise ValueError("found no sentence to evaluate on; expected some text")
+    if np.isnan(totals).any():
+        raise ValueError(
+            "found a loss that is not a number; expected a biLM with finite weights"
+        )
     forward, backward = (math.exp(min(700.0, t / n_predictions)) for t in totals)
     return Perplexity(forward, backward, int(n_words), int(all_unknown))
 

@@ -209,6 +209,7 @@ class Trainer:
     def evaluate(self) -> Perplexity:
         """Compute the perplexity on the text that is held out, and save the model if it
         is the best so far."""
+        self._check_weights()
         result = evaluate(
             self.bilm,
             self.corpus.dev,
@@ -254,8 +255,18 @@ class Trainer:
         factor = schedule(config.schedule, self.progress.step, share)
         return config.optimizer.learn_rate * factor
 
+    def _check_weights(self) -> None:
+        """Raise ValueError if the weights have overflowed. They must not be saved,
+        because training could not continue from them."""
+        if not all(bool(t.isfinite().all()) for t in self.bilm.state_dict().values()):
+            raise ValueError(
+                f"the weights are not finite after step {self.progress.step:,}; lower "
+                "training.optimizer.learn_rate and resume"
+            )
+
     def save(self) -> None:
         """Write a checkpoint."""
+        self._check_weights()
         h = self.ranks.collect(self.state.h, 2)
         c = self.ranks.collect(self.state.c, 2)
         states = [

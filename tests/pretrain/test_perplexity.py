@@ -281,3 +281,12 @@ def test_command_says_one_sentence(sentences, path, tmp_path):
         done = call("evaluate", tmp_path / source, name)
         assert done.exit_code == 1
         assert expected in text(done) and "Traceback" not in done.output
+
+
+def test_weights_that_are_not_numbers_have_no_perplexity(sentences, path):
+    bilm = make_bilm("full", sentences)
+    with torch.no_grad():
+        bilm.softmax.bias[0] = float("nan")
+    tokenization = Tokenization("xx", None, True)
+    with pytest.raises(ValueError, match="a loss that is not a number"):
+        measure_text(bilm, [str(path)], tokenization)
