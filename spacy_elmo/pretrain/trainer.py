@@ -111,7 +111,8 @@ class Trainer:
         checkpoint at the end."""
         restore_signals = call_on_signals(self._note_signal)
         saved_at = self.progress.seconds
-        evaluated = self.progress.step
+        # A run that resumes may not have been evaluated yet.
+        evaluated = self.progress.step if math.isfinite(self.progress.best) else -1
         saved = self.progress.step or -1  # a run resumes from a step that is saved
         try:
             while not self._done():
@@ -284,6 +285,7 @@ class Trainer:
             "progress": asdict(self.progress),
             "n_ranks": self.ranks.size,
             "run": describe_run(self.bilm, self.config),
+            "words_before": self.words_before,
             "loss_scale": [self.scaler.scale, self.scaler.n_good],
             "random_sizes": [len(state) for state in states],
             "fingerprint": self.corpus.meta["fingerprint"],
@@ -325,6 +327,8 @@ class Trainer:
                 tensor.copy_(tensors[name])
         self.bilm.weights_changed()
         self.scaler.scale, self.scaler.n_good = facts["loss_scale"]
+        # The biLM to start from may have been replaced by this run since.
+        self.words_before = facts.get("words_before", self.words_before)
         self.progress = Progress(**facts["progress"])
         window, changes = find_place(facts, tensors, self.config, self.ranks.size)
         self.progress.window = min(window, self.epochs.n_windows - 1)

@@ -284,3 +284,17 @@ def test_words_of_all_rounds_are_added_up(config_path, tmp_path):
     )
     training = load_bilm(source).config.training
     assert training["total_words"] == total + training["words"]
+
+
+def test_words_are_counted_once_in_a_run_that_starts_from_its_own_output(
+    config_path, tmp_path
+):
+    run = tmp_path / "run"
+    train(config_path, run, training__max_steps=2)
+    source = run / "model-best"
+    total = load_bilm(source).config.training["words"]
+    given = {"paths__initialize_from": str(source), "training__max_steps": 2}
+    train(config_path, run, overwrite=True, **given)
+    train(config_path, run, resume=True, **{**given, "training__max_steps": 4})
+    training = load_bilm(run / "model-last").config.training
+    assert training["total_words"] == total + training["words"]

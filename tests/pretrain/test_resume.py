@@ -24,6 +24,7 @@ from spacy_elmo.bilm.formats import tensors as tensor_files
 from spacy_elmo.files import replace_folder, restore_folder
 from spacy_elmo.pretrain.checkpoints import Checkpoints
 from spacy_elmo.pretrain.ranks import Ranks
+from spacy_elmo.pretrain.trainer import Trainer
 
 FILES = ("weights.safetensors", "softmax.safetensors")
 
@@ -256,3 +257,17 @@ def test_weights_that_are_not_finite_are_not_saved(config_path, tmp_path, settin
     config = json.loads((run / "model-best" / "config.json").read_text("utf8"))
     assert config["training"]["steps"] == 2
     assert "Continuing from step 2" in run_training(config_path, run, resume=True)
+
+
+def test_a_run_that_resumes_at_its_end_is_evaluated(config_path, tmp_path, monkeypatch):
+    def stop(*args):
+        raise KeyboardInterrupt
+
+    run, settings = tmp_path / "run", {"training__checkpoint_minutes": 0}
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Trainer, "evaluate", stop)
+        run_training(config_path, run, **settings)  # it stops at step 4
+    assert not (run / "model-best").exists()
+    run_training(config_path, run, resume=True, training__max_steps=3)
+    config = json.loads((run / "model-best" / "config.json").read_text("utf8"))
+    assert config["training"]["steps"] == 3
