@@ -326,7 +326,7 @@ class Trainer:
             for name, tensor in targets.items():
                 tensor.copy_(tensors[name])
         self.bilm.weights_changed()
-        self.scaler.scale, self.scaler.n_good = facts["loss_scale"]
+        self.scaler.resume(*facts["loss_scale"])
         # The biLM to start from may have been replaced by this run since.
         self.words_before = facts.get("words_before", self.words_before)
         self.progress = Progress(**facts["progress"])

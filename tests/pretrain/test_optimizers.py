@@ -198,3 +198,25 @@ def test_without_a_scale_overflow_is_an_error():
     with pytest.raises(ValueError, match=r"not finite; lower training\.opt") as caught:
         scaler.accepts(math.nan)
     assert "clip_norm" not in str(caught.value)  # clipping cannot make it finite
+
+
+def test_a_scale_that_does_not_help_is_an_error():
+    scaler = LossScaler("float16")
+    with pytest.raises(ValueError, match="the gradients are not finite"):
+        for _ in range(100):
+            scaler.accepts(math.nan)
+    assert scaler.scale > 0
+
+
+def test_the_scale_of_another_precision_is_not_resumed():
+    start = LossScaler("float16").scale
+    for before, after, expected in (
+        ("float16", "float16", start / 2),
+        ("float32", "float16", start),
+        ("float16", "float32", 1.0),
+    ):
+        old, new = LossScaler(before), LossScaler(after)
+        if old.active:
+            old.accepts(math.inf)
+        new.resume(old.scale, old.n_good)
+        assert new.scale == expected
