@@ -8,6 +8,7 @@ import numpy as np
 from .array_types import as_index, concatenate, stack, to_numpy
 from .bilm_base import BiLMBase
 from .lexicon import SPECIAL_WORDS
+from .sentence_checks import check_sentences
 
 BEGIN, END, UNKNOWN = SPECIAL_WORDS
 # Words whose probabilities are computed at a time.
@@ -29,14 +30,16 @@ def predict_word(
 ) -> list[tuple[str, float]]:
     """Predict the word at a position; see BiLMBase.predict."""
     head, vocab = get_head(bilm)
-    if not 0 <= position < len(sentence):
+    (words,) = check_sentences([sentence])
+    is_number = isinstance(position, int | np.integer)
+    if not is_number or not 0 <= position < len(words):
         raise ValueError(
-            f"position is {position}; expected 0 to {len(sentence) - 1}, a word of the "
+            f"position is {position!r}; expected 0 to {len(words) - 1}, a word of the "
             "sentence"
         )
     if n < 0:
         raise ValueError(f"n is {n}; expected a number of words")
-    (top,) = bilm.run_with_boundaries([sentence], lambda row, layers: layers[:, -1])
+    (top,) = bilm.run_with_boundaries([words], lambda row, layers: layers[:, -1])
     width = bilm.config.lstm.projection_dim
     # Neither direction may have read the word itself: take the forward output at the
     # word before it and the backward output at the word after it.

@@ -1,8 +1,9 @@
 """The bidirectional language model."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, cast
+from functools import wraps
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import torch
@@ -22,6 +23,20 @@ from .softmax import make_softmax
 from .stack import run_stack
 from .state import LayerState, State
 from .word_ids import WordIds
+
+MethodT = TypeVar("MethodT", bound=Callable[..., Any])
+
+
+def _without_autocast(method: MethodT) -> MethodT:
+    """Make a method of BiLM compute in the precision of its weights, also within the
+    caller's autocast: vectors of less precision would stay in the caches."""
+
+    @wraps(method)
+    def run(self: "BiLM", *args: Any, **settings: Any) -> Any:
+        with torch.autocast(self.device.type, enabled=False):
+            return method(self, *args, **settings)
+
+    return cast(MethodT, run)
 
 
 class Batch(NamedTuple):
@@ -207,9 +222,11 @@ class BiLM(BiLMBase, nn.Module):
 
     # Leave the caller's inference mode: a tensor made in it could not be changed later,
     # and the caches change theirs.
-    _run = torch.inference_mode(False)(torch.no_grad()(BiLMBase._run))
-    predict = torch.no_grad()(BiLMBase.predict)
-    surprisal = torch.no_grad()(BiLMBase.surprisal)
+    _run = torch.inference_mode(False)(
+        torch.no_grad()(_without_autocast(BiLMBase._run))
+    )
+    predict = torch.no_grad()(_without_autocast(BiLMBase.predict))
+    surprisal = torch.no_grad()(_without_autocast(BiLMBase.surprisal))
 
     def _get_embedder(self) -> Embedder:
         check_precision(self.precision)

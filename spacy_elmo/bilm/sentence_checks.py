@@ -1,6 +1,7 @@
 """Check the sentences that users pass in."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 
 def check_sentences(sentences: Iterable[Iterable[str]]) -> list[list[str]]:
@@ -12,10 +13,11 @@ def check_sentences(sentences: Iterable[Iterable[str]]) -> list[list[str]]:
     if isinstance(sentences, str):
         raise ValueError("expected a list of sentences, found a string")
     lists: list[list[str]] = []
-    for number, sentence in enumerate(sentences):
+    for number, sentence in enumerate(_iterate(sentences, "expected sentences")):
         if isinstance(sentence, str):
             raise ValueError(f"sentence {number} is a string; expected a list of words")
-        lists.append(list(sentence))
+        what = f"sentence {number}: expected a list of words"
+        lists.append(list(_iterate(sentence, what)))
         for word in lists[-1]:
             if not isinstance(word, str):
                 raise ValueError(
@@ -23,3 +25,11 @@ def check_sentences(sentences: Iterable[Iterable[str]]) -> list[list[str]]:
                     "expected words as strings"
                 )
     return lists
+
+
+def _iterate(items: Any, expected: str) -> Iterator[Any]:
+    try:
+        return iter(items)
+    except TypeError:
+        found = type(items).__name__
+        raise ValueError(f"{expected}, found an object of type {found}") from None

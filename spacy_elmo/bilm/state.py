@@ -53,13 +53,14 @@ class State(NamedTuple):
         self.h[:, :, chosen] = other.h
         self.c[:, :, chosen] = other.c
 
-    def resized(self, n_rows: int) -> "State":
-        """Copy the state and append rows of zeros until it has n_rows rows or more."""
+    def resized(self, n_rows: int, like: Any) -> "State":
+        """Copy the state and append rows of zeros until it has n_rows rows or more. The
+        copy has the type, dtype and device of another array."""
         n_rows = max(n_rows, self.n_rows)
-        return State(*(_with_rows(part, n_rows) for part in self))
+        return State(*(_with_rows(part, n_rows, like) for part in self))
 
 
-def _with_rows(part: Any, n_rows: int) -> Any:
-    resized = new_zeros((*part.shape[:2], n_rows, part.shape[3]), part)
+def _with_rows(part: Any, n_rows: int, like: Any) -> Any:
+    resized = new_zeros((*part.shape[:2], n_rows, part.shape[3]), like)
     resized[:, :, : part.shape[2]] = part
     return resized

@@ -9,7 +9,7 @@ import torch
 from helpers.vectors import A, B, difference, same_bits
 
 from spacy_elmo.bilm import load_bilm
-from spacy_elmo.bilm.engines import cpu
+from spacy_elmo.bilm.engines import cpu, kernels
 from spacy_elmo.bilm.state import State
 
 
@@ -26,6 +26,8 @@ def test_sentences_may_be_generators(tiny):
         ([["fine"], ["fine", 7]], "sentence 1 has 7, of type int"),
         ([["fine", None]], "sentence 0 has None"),
         ([[b"bytes"]], "sentence 0 has b'bytes', of type bytes"),
+        (None, "expected sentences, found an object of type NoneType"),
+        ([["fine"], 7], "sentence 1: expected a list of words, found .* type int"),
     ],
 )
 def test_bad_sentences_are_refused(tiny, sentences, message):
@@ -156,6 +158,17 @@ def test_vectors_follow_changed_weights(tiny, change, part):
     layers = bilm(bilm.prepare(A)).layers.detach().numpy()
     expected = [layers[:, r, 1 : len(words) + 1] for r, words in enumerate(A)]
     assert difference(found, expected) <= 1e-5
+
+
+def test_embed_ignores_autocast(tiny, sentences, monkeypatch):
+    bilm = copy.deepcopy(tiny.bilm)
+    # So that autocast has an effect, as on GPUs and on machines without oneDNN.
+    monkeypatch.setattr(kernels, "has_packed_kernels", lambda: False)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = bilm.embed(sentences)
+    expected = tiny.bilm.embed(sentences)
+    assert difference(found, expected) <= 1e-5
+    assert difference(bilm.embed(sentences), expected) <= 1e-5
 
 
 @pytest.mark.parametrize("parallel_from", [0, 2**60])

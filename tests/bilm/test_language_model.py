@@ -92,7 +92,14 @@ def test_prediction_does_not_depend_on_the_word_itself(bilm):
         assert bilm.predict(other, 3) != bilm.predict(SENTENCE, 3) or word == "눈"
 
 
-@pytest.mark.parametrize("sentence, position", [(SENTENCE, 5), (SENTENCE, -1), ([], 0)])
+def test_the_sentence_may_be_a_generator(bilm):
+    assert bilm.predict(iter(SENTENCE), 2) == bilm.predict(SENTENCE, 2)
+
+
+@pytest.mark.parametrize(
+    "sentence, position",
+    [(SENTENCE, 5), (SENTENCE, -1), ([], 0), (SENTENCE, 1.0), (SENTENCE, None)],
+)
 def test_position_outside_of_the_sentence_is_refused(sentence, position):
     with pytest.raises(ValueError, match=f"position is {position}; expected") as caught:
         make().predict(sentence, position)
@@ -111,6 +118,13 @@ def test_surprisal(bilm, monkeypatch, n_tokens):
             own = [VOCAB.index(w) if w in VOCAB else 2 for w in sentence]
             logs = side_logs(bilm, sentence)[:, range(len(own)), own]
             np.testing.assert_allclose(bits, -logs.T / np.log(2), rtol=1e-4)
+
+
+def test_autocast_has_no_influence(bilm):
+    (expected,), predicted = bilm.surprisal([SENTENCE]), bilm.predict(SENTENCE, 2)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        np.testing.assert_array_equal(bilm.surprisal([SENTENCE])[0], expected)
+        assert bilm.predict(SENTENCE, 2) == predicted
 
 
 def test_boundaries_in_a_text_are_unknown_words():

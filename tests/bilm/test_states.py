@@ -35,6 +35,15 @@ def test_new_rows_start_from_zero(tiny):
     assert difference(found[:1], expected[:1]) > 1e-3
 
 
+def test_rows_continue_after_the_model_was_converted(tiny):
+    tiny.bilm.embed(A, stateful=True)
+    expected = tiny.bilm.embed(B, stateful=True)
+    tiny.bilm.reset_state()
+    tiny.bilm.embed(A, stateful=True)
+    tiny.bilm.double()
+    assert difference(tiny.bilm.embed(B, stateful=True), expected) <= 1e-5
+
+
 def test_reset_forgets_all_rows(tiny):
     expected = tiny.bilm.embed(A, stateful=True)
     assert difference(expected, tiny.bilm.embed(A)) <= 1e-6

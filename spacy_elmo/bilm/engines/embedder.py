@@ -93,7 +93,8 @@ class Embedder:
         if skip:
             index = [rows[1:-1] for rows in index]
         elif state is not None:
-            state = state.resized(len(sentences))
+            # The model may have been moved or converted since the call before.
+            state = state.resized(len(sentences), table)
         cut = 0 if skip or boundaries else 1
         for packing in plan([len(rows) for rows in index], max_batch_tokens):
             n = len(packing.rows)
