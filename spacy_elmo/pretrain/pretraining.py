@@ -14,6 +14,7 @@ import torch
 from spacy.util import dict_to_dot
 
 from ..about import __version__
+from ..bilm.formats.native import VOCAB
 from ..files import explain_errors, one_writer
 from ..fingerprints import fingerprint_data
 from ..results import LOG_NAME
@@ -21,6 +22,7 @@ from ..text.problems import say_problems
 from ..text.text_files import find_files
 from ..text.tokenizers import Tokenization
 from .corpus import Corpus, build_corpus
+from .corpus_writer import WORDS
 from .initial_bilm import load_initial_bilm, make_bilm
 from .perplexity import Perplexity
 from .pretrain_config import PretrainConfig, Texts
@@ -60,6 +62,7 @@ def pretrain(
         if config.training.compile:
             check_compiler(device)
         check_inputs(config)
+        check_places(config, output)
         facts = describe_inputs(config)
     ranks.check_same(facts)
     with ExitStack() as stack:
@@ -177,6 +180,28 @@ def check_inputs(config: PretrainConfig) -> None:
         find_logger(config)
 
 
+def check_places(config: PretrainConfig, output: Path) -> None:
+    """Raise ValueError if files that a training writes would be read as text when it is
+    resumed."""
+    folders = [output.resolve()]
+    if config.corpus.folder:
+        folders.append(Path(config.corpus.folder).resolve())
+    for text in as_list(config.paths.raw_text) + as_list(config.paths.dev_text):
+        place = Path(text).resolve()
+        around = any(place in (folder, *folder.parents) for folder in folders)
+        written = (
+            file
+            for file in find_files([text])
+            if file.name in (LOG_NAME, VOCAB, WORDS)
+            and any(folder in file.resolve().parents for folder in folders)
+        )
+        if around or next(written, None):
+            raise ValueError(
+                f"{text}: found texts and a folder that the training writes to in one "
+                "folder; expected --output and corpus.folder outside of it"
+            )
+
+
 def describe_inputs(config: PretrainConfig) -> dict[str, Any]:
     """Return what all processes of a run must have in common, by names for the user.
     The paths may differ, and the processes that tokenize."""
@@ -223,13 +248,21 @@ def open_corpus(
     tokenization = tokenization.or_rules(say)
     settings.tokenizer = tokenization.tokenizer  # to be saved with the model
 
+    raw_text, dev_text = as_list(config.paths.raw_text), as_list(config.paths.dev_text)
+    files = {path.resolve() for path in find_files(raw_text)}
+    n_both = len(files & {path.resolve() for path in find_files(dev_text)})
+    if n_both:
+        say(
+            f"paths.raw_text has {n_both} of the files of paths.dev_text: perplexities "
+            "will be too low, because the text is also trained on"
+        )
     n_local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     n_process = (settings.n_process or os.cpu_count() or 1) // n_local
     corpus, new = build_corpus(
-        as_list(config.paths.raw_text),
+        raw_text,
         folder,
         tokenization=tokenization,
-        dev_text=as_list(config.paths.dev_text),
+        dev_text=dev_text,
         dev_share=settings.dev_share,
         n_process=max(1, n_process),
         ranks=ranks,
