@@ -65,6 +65,10 @@ def evaluate_cli(
 
     keep_others(surprisal, "\t".join(COLUMNS))
     with exit_on_error():
+        if surprisal and output and surprisal.resolve() == output.resolve():
+            raise ValueError(
+                f"found {output} for --output and --surprisal; expected two files"
+            )
         if surprisal is not None and stream:
             raise ValueError(
                 "found --surprisal and --stream; expected one of them, because "

@@ -259,6 +259,14 @@ def test_surprisal_needs_single_sentences(sentences, path, tmp_path):
     assert not table.exists()
 
 
+def test_surprisal_needs_a_file_of_its_own(sentences, path, tmp_path):
+    make_bilm("full", sentences).save(tmp_path / "bilm")
+    options = ["--output", tmp_path / "x.json", "--surprisal", tmp_path / "x.json"]
+    done = call("evaluate", tmp_path / "bilm", path, *options)
+    assert done.exit_code == 1 and not (tmp_path / "x.json").exists()
+    assert "for --output and --surprisal; expected two files" in text(done)
+
+
 def test_problems_of_the_text_are_said(sentences, tmp_path):
     make_bilm("full", sentences).save(tmp_path / "bilm")
     (tmp_path / "a.txt").write_bytes(b"one\n" * 99 + b"\xff\xfe two\n")
