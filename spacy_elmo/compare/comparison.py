@@ -9,7 +9,14 @@ from typing import Any
 
 from thinc.api import Config
 
-from ..results import ComparisonResult, DataSize, RunResult, Speed, find_metrics
+from ..results import (
+    METRICS,
+    ComparisonResult,
+    DataSize,
+    RunResult,
+    Speed,
+    find_metrics,
+)
 from .config_pair import ConfigPair
 from .markdown import format_markdown
 from .options import Options
@@ -82,7 +89,7 @@ class Comparison:
             kind="compare",
             title=self.options.title or self.folder.path.resolve().name,
             task=self.pair.task,
-            metrics=find_metrics([result.scores for result in self.results.values()]),
+            metrics=self._find_metrics(),
             shares=self.shares,
             data=sizes,
             variants=summarize_runs(self.runs, self.results, self._measure_speed()),
@@ -123,6 +130,17 @@ class Comparison:
                 f"{len(self.results)} of {len(self.runs)} runs are already trained"
             )
 
+    def _find_metrics(self) -> list[str]:
+        """Return the names of the scores to compare. Raise ValueError if there are
+        none, as soon as the first training has finished."""
+        metrics = find_metrics([result.scores for result in self.results.values()])
+        if not metrics:
+            raise ValueError(
+                f"{self.pair.dev}: found none of the scores that are compared, in all "
+                f"pipelines; expected one of {', '.join(METRICS.values())}"
+            )
+        return metrics
+
     # Training
 
     def _train(self, runs: list[TrainingRun]) -> None:
@@ -144,6 +162,7 @@ class Comparison:
                     **trained,
                 )
                 self.results[run.name] = self.folder.write_result(run, result)
+                self._find_metrics()
                 self._print_progress(run, remaining, n_process)
 
     def _make_training_job(self, run: TrainingRun) -> Job:

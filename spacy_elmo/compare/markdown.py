@@ -75,6 +75,9 @@ def format_scores(
     reductions = row.test_error_reduction if test else row.error_reduction
     texts = []
     for metric in metrics:
+        if metric not in scores:
+            texts.append("")
+            continue
         score, reduction = scores[metric], reductions[metric]
         text = f"{100 * score.mean:.2f}"
         if score.spread is not None:

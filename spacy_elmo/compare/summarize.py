@@ -44,7 +44,10 @@ def summarize_runs(
         row.error_reduction = _compare(row.scores, [other.scores for other in others])
         tests = [result.test_scores for result in found if result.test_scores]
         if tests:
-            row.test_scores = _average(metrics, tests)
+            # The test data may lack annotations that the development data have.
+            row.test_scores = _average(
+                [metric for metric in metrics if all(metric in x for x in tests)], tests
+            )
             row.test_error_reduction = _compare(
                 row.test_scores, [other.test_scores or {} for other in others]
             )
@@ -103,7 +106,7 @@ def _compare(
         metric: reduce_errors(
             score.mean, statistics.fmean(found[metric] for found in baseline)
         )
-        if baseline
+        if baseline and all(metric in found for found in baseline)
         else None
         for metric, score in scores.items()
     }
