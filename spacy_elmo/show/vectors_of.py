@@ -1,6 +1,7 @@
 """Get the words of docs and spans, and their vectors, for a picture."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -42,9 +43,18 @@ def get_vectors(words: Sequence[Token], layer: int | None) -> np.ndarray:
         vectors = to_numpy(words[0].doc._.elmo.vectors)
         return vectors[[token.i for token in words]]
     layers = get_layers(words)
-    if not 0 <= layer < len(layers):
-        raise ValueError(f"layer is {layer}; expected 0 to {len(layers) - 1}")
+    if not is_number_below(layer, len(layers)):
+        raise ValueError(
+            f"layer is {layer!r}; expected 0 to {len(layers) - 1}, or None for the "
+            "mixed vectors"
+        )
     return layers[layer]
+
+
+def is_number_below(value: Any, limit: int) -> bool:
+    """Return whether a value is a whole number from 0 to below the limit."""
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return is_number and 0 <= value < limit
 
 
 def get_cosines(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:

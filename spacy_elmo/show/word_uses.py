@@ -19,7 +19,7 @@ from ..report.charts.base import COLORS, SHAPES
 from ..report.formatting import format_percent
 from ..report.sections.senses_section import scale_points
 from .picture import Picture
-from .vectors_of import get_layers, get_words
+from .vectors_of import get_layers, get_words, is_number_below
 
 WIDTH, HEIGHT, MARGIN, RADIUS = 480, 320, 20, 11
 MAX_WORDS = 1000
@@ -85,6 +85,8 @@ def find_uses(
     there are fewer than two uses."""
     if isinstance(sentences, str):
         raise TypeError("found one string; expected a list of sentences")
+    if not isinstance(word, str) or not word.strip():
+        raise ValueError(f"found the word {word!r}; expected one that is not empty")
     by_sense = sentences if isinstance(sentences, Mapping) else {"": sentences}
     uses = []
     for sense, texts in by_sense.items():
@@ -131,12 +133,12 @@ def _get_vector(use: Use, layer: int | str) -> np.ndarray:
     mean = layers[:, rows].mean(1)  # (n_layers + 1, width)
     if layer == "mix":
         return mean.mean(0)
-    if not isinstance(layer, int) or not 0 <= layer < len(layers):
+    if not is_number_below(layer, len(layers)):
         raise ValueError(
             f"layer is {layer!r}; expected 0 to {len(layers) - 1}, or one of "
             + ", ".join(KINDS)
         )
-    return mean[layer]
+    return mean[int(layer)]
 
 
 def _draw_map(
