@@ -38,10 +38,11 @@ def info_cli(
 
         try:
             nlp = spacy.load(source)
-        except (OSError, ValueError, ImportError, TypeError, AttributeError) as error:
-            # An installed package that is not a pipeline has no `load`, or a `load` for
-            # something else.
-            msg.fail(f"{source}: cannot be loaded as a pipeline: {error}", exits=1)
+        except Exception as error:
+            # spaCy raises many kinds of errors, and an installed package that is not a
+            # pipeline has no `load`, or a `load` for something else.
+            reason = " ".join(str(error).split())
+            msg.fail(f"{source}: cannot be loaded as a pipeline: {reason}", exits=1)
         found = describe_pipeline(source, nlp)
     else:
         with exit_on_error():

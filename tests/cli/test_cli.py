@@ -73,6 +73,16 @@ def test_a_terminal_without_hangul_gets_question_marks(tmp_path):
     assert b"?" in done.stdout
 
 
+def test_info_refuses_a_damaged_pipeline_with_one_sentence(tmp_path):
+    spacy.blank("en").to_disk(tmp_path)
+    config = tmp_path / "config.cfg"
+    config.write_text(config.read_text() + "\n[nlp]\nlang = null\n")
+    done = call("info", tmp_path)
+    assert done.exit_code == 1
+    assert "cannot be loaded as a pipeline: While reading from" in text(done)
+    assert "section 'nlp' already exists" in text(done)
+
+
 def test_info_refuses_a_package_that_is_no_pipeline():
     done = call("info", "numpy")
     assert done.exit_code == 1
