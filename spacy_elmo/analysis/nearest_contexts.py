@@ -176,10 +176,11 @@ def _find_words(
             table = to_unit_length(look_up(static, words))
         else:
             table = index.get_layer("0")[first_tokens[start : start + CHUNK_WORDS]]
-        [(rows, cosines)] = find_nearest(table, vector[None], top + 1)
+        known = np.flatnonzero(table.any(1))  # the words that have a vector
+        [(rows, cosines)] = find_nearest(table[known], vector[None], top + 1)
         best += [
             {"word": words[row], "cosine": cosine}
-            for row, cosine in zip(rows.tolist(), cosines.tolist())
-            if words[row] != word and table[row].any()
+            for row, cosine in zip(known[rows].tolist(), cosines.tolist())
+            if words[row] != word
         ]
     return sorted(best, key=lambda item: -item["cosine"])[:top]

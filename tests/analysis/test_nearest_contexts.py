@@ -93,6 +93,20 @@ def test_words_without_context_by_static_vectors(bilm, tmp_path):
     assert second["static"] == []
 
 
+def test_words_without_a_static_vector_take_no_place(bilm, tmp_path):
+    index = make_index(bilm, tmp_path, [["a", "cat", "and", "no", "dog", "here"]])
+    folder = save_vectors(tmp_path / "nlp", {"cat": [1, 0], "dog": [-1, 1]})
+    (found,) = find_neighbors(
+        bilm,
+        index,
+        [Query(["cat"], 0)],
+        layers=["2"],
+        top=1,
+        static=spacy.load(folder).vocab,
+    )
+    assert [item["word"] for item in found["static"]] == ["dog"]
+
+
 def test_position_of_the_word_in_the_query():
     words = ["the", "bank", "of", "the", "bank"]
     assert make_query(words, "bank").position == 1
