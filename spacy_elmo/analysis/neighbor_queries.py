@@ -1,6 +1,7 @@
 """Parse the queries of `spacy elmo neighbors`: words in their sentences."""
 
 import re
+from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
 
@@ -60,13 +61,13 @@ def tokenize_query(nlp: Language, text: str, tokenized: bool) -> list[str]:
 def read_queries(path: Path) -> list[MarkedSentence]:
     """Read a file with one sentence per line, in which one word is in brackets."""
     try:
-        lines = read_regular(path).decode("utf-8-sig").splitlines()
+        text = read_regular(path).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ValueError(f"{path}: this is not UTF-8; expected sentences") from None
     sentences = []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(StringIO(text, newline=None), 1):
         if line.strip():
-            match = MARKED.fullmatch(line)
+            match = MARKED.fullmatch(line.rstrip("\n"))
             if match is None:
                 raise ValueError(
                     f"{path}:{number}: expected exactly one word in brackets, as in: "
@@ -97,5 +98,7 @@ def _find_words(nlp: Language, text: str, tokenized: bool) -> list[tuple[str, in
     """Return the words of a text, and the character offset of each."""
     if tokenized:
         return [(match[0], match.start()) for match in re.finditer(r"\S+", text)]
+    if any("\ud800" <= char <= "\udfff" for char in text):
+        raise ValueError(f"found half a character in {text!r}; expected valid Unicode")
     doc = nlp.make_doc(text)
     return [(token.text, token.idx) for token in doc if not token.is_space]

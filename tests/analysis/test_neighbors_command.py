@@ -69,7 +69,8 @@ def test_command_takes_the_position_of_a_word(source, path, tmp_path):
 def test_command_reads_queries_from_a_file(source, path, tmp_path, tokenized):
     more = ["--tokenized"] if tokenized else []
     queries = tmp_path / "queries.txt"
-    queries.write_text("A ban, or [gel].\n\n  ban  gel [ban] ban\n", "utf-8-sig")
+    # A form feed does not end a line.
+    queries.write_text("A \x0cban, or [gel].\n\n  ban  gel [ban] ban\n", "utf-8-sig")
     if tokenized:
         queries.write_text("A ban , or [gel] .\n  ban  gel [ban] ban\n")
     out = tmp_path / "out.json"
@@ -120,6 +121,8 @@ def test_bad_files_and_options_are_refused(source, path, tmp_path, monkeypatch):
         assert said in refusal(*args)
     queries.write_bytes(b"caf\xe9 [x]")
     assert "this is not UTF-8" in refusal(*args)
+    found = refusal(source, path, "--query", "A ban\udcff.", "--word", "ban")
+    assert "found half a character in 'A ban\\udcff.'; expected valid Unicode" in found
     args = [source, path, "--query", "A ban."]
     said = "found 1 --query and 2 --position"
     assert said in refusal(*args, "--word", "ban", "--position", 1, "--position", 2)
