@@ -79,7 +79,7 @@ def probe_cli(
     limit: int | None = Option(
         None, "--limit", min=1, help="Read at most this many sentences of each file"
     ),
-    seed: int = Option(0, "--seed", help="The random seed of the classifiers"),
+    seed: int = Option(0, "--seed", min=0, help="The random seed of the classifiers"),
     title: str | None = TITLE,
     output: Path | None = OUTPUT_JSON,
     gpu_id: int = GPU_ID,

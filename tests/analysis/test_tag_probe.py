@@ -176,6 +176,7 @@ def test_bad_files_are_refused(source, files, tmp_path):
     for args in ([train], [train, "-"], [train, train]):
         assert said in refusal(source, *args)
     assert "nowhere: no such file" in refusal(source, tmp_path / "nowhere", dev)
+    assert call("probe", source, train, dev, "--seed", -1).exit_code == 2
     assert "no such file or folder" in refusal(tmp_path / "nowhere", train, dev)
     bad = tmp_path / "bad.conllu"
     bad.write_text("1\tword\n")
