@@ -80,6 +80,7 @@ def prepare_cli(
         splits = find_splits(paths[0]) if len(paths) == 2 else {}
         given = {"train": train, "dev": dev, "test": test}
         splits.update({split: files for split, files in given.items() if files})
+        warn_of_files_used_twice(splits)
         prepared = prepare_corpus(
             splits,
             output,
@@ -92,6 +93,19 @@ def prepare_cli(
     msg.good(
         f"Wrote {', '.join(f'{split}.spacy' for split in prepared.counts)} to {output}"
     )
+
+
+def warn_of_files_used_twice(splits: dict[str, list[Path]]) -> None:
+    """Warn of files that are in two splits."""
+    found: dict[Path, str] = {}
+    for split, files in splits.items():
+        for file in files:
+            other = found.setdefault(file.resolve(), split)
+            if other != split:
+                msg.warn(
+                    f"{file} is given for {other} and for {split}: scores on data that "
+                    "were trained on are too high."
+                )
 
 
 def print_counts(prepared: "Prepared") -> None:

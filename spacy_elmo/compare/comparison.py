@@ -63,6 +63,12 @@ class Comparison:
             names = [*names, VECTORS]
         share_variants = options.share_variants or default_share_variants(names)
         find_variants(share_variants)  # raises an error if a name is unknown
+        others = [name for name in share_variants if name not in names]
+        if others:
+            raise ValueError(
+                f"found {others[0]!r} among --share-variants; expected some of the "
+                f"variants that are trained: {', '.join(names)}"
+            )
         self.shares = sorted(options.shares, reverse=True)
         self.runs = plan_runs(
             pair, find_variants(names), options.seeds, self.shares, share_variants

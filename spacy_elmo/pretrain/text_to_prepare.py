@@ -14,6 +14,8 @@ from .chunk_files import load_chunks, save_chunks, take_turns
 from .corpus_writer import DEV, PARTS, TRAIN, CorpusWriter
 from .processes import Processes
 
+FEWEST = 1e-30  # a share for which one document is held out, if there are several
+
 
 class TextToPrepare(NamedTuple):
     """A text that becomes a corpus.
@@ -87,9 +89,9 @@ class TextToPrepare(NamedTuple):
             if share:
                 writer.hold_out_one(share)
             meta = writer.finish()
-        if meta["dev"]["n_words"] and not meta["train"]["n_words"] and share:
-            problems.clear()  # the only document was held out
-            return self.write(folder, 0.0, Processes(), problems)
+        if meta["dev"]["n_words"] and not meta["train"]["n_words"] and share > FEWEST:
+            problems.clear()  # all documents were held out
+            return self.write(folder, FEWEST, Processes(), problems)
         return {**meta, "problems": dict(problems)}
 
     def _divide(self, part: int, share: float, problems: Problems) -> Iterator[Chunk]:

@@ -26,6 +26,7 @@ def error_of(*args):
         (["--variants", "best"], "found a variant 'best'; expected some of baseline"),
         (["--variants", "vectors"], "expected --paths.vectors"),
         (["--share-variants", "x"], "found a variant 'x'"),
+        (["--share-variants", "vectors"], "'vectors' among --share-variants; expected"),
         (["--n-process", "0"], "n_process is 0; expected 1 or more"),
         (["--keep", "some"], "keep is 'some'; expected one of"),
         (["--gpu-id", "7"], "torch sees no GPU"),

@@ -57,6 +57,16 @@ def test_gold_data_is_never_overwritten(tmp_path):
     assert gold.read_bytes() == before
 
 
+def test_a_file_that_is_used_twice_is_named(tmp_path):
+    source = write_files(tmp_path / "one", {"train.conllu": TREES, "dev.conllu": TREES})
+    said = call("prepare", source, tmp_path / "apart").output
+    assert "is given for" not in said
+    dev = source / ".." / "one" / "dev.conllu"
+    done = call("prepare", source, "--test", dev, tmp_path / "twice")
+    assert done.exit_code == 0
+    assert "is given for dev and for test" in " ".join(done.output.split())
+
+
 def test_one_writer_at_a_time(tmp_path):
     source = write_files(tmp_path / "one", {"train.conllu": TREES, "dev.conllu": TREES})
     (tmp_path / "out").mkdir()

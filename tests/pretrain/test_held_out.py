@@ -157,6 +157,14 @@ def test_one_document_is_trained_on(tmp_path):
     assert not build(tmp_path / "corpus", path, dev_share=1e-9)[1]
 
 
+def test_of_all_documents_one_is_held_out(tmp_path):
+    path, _ = few_documents(tmp_path, "text")
+    corpus, _ = build(tmp_path / "corpus", path, dev_share=0.9999)
+    assert documents(corpus, "dev") == {0}  # the shortest document
+    assert documents(corpus, "train") == {1, 2, 3, 4, 5}
+    assert not build(tmp_path / "corpus", path, dev_share=0.9999)[1]
+
+
 def test_held_out_text_that_an_older_version_left_out_is_added(tmp_path):
     path, _ = few_documents(tmp_path, "text")
     folder = tmp_path / "corpus"

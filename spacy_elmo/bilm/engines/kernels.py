@@ -107,9 +107,11 @@ class PackedKernel:
         """Return whether torch has these operators and they compute correctly."""
         if not torch.backends.mkldnn.is_available():
             return False
-        x, weight, bias = torch.eye(2), torch.eye(2), torch.ones(2)
+        # The caller's default dtype and device have no influence.
+        x = weight = torch.eye(2, dtype=torch.float32, device="cpu")
+        bias = scale = torch.ones_like(x[0])
         try:
-            for more in ({"limit": 1.5}, {"sigmoid": True, "scale": torch.ones(2)}):
+            for more in ({"limit": 1.5}, {"sigmoid": True, "scale": scale}):
                 expected = PlainKernel(weight, bias, **more)(x)
                 found = cls(weight, bias, **more)(x)
                 if not torch.allclose(found, expected):
