@@ -29,7 +29,7 @@ def differentiate_stateful(bilm, calls):
     """Compute the vectors of embed(stateful=True) with the differentiable model."""
     state = State.zeros(bilm.config.lstm, 0, bilm.weight.detach())
     for sentences in calls:
-        state = state.resized(len(sentences))
+        state = state.resized(len(sentences), bilm.weight.detach())
         rows = range(len(sentences))
         vectors, new = differentiate(bilm, sentences, state.take(rows))
         state.put(rows, State(new.h.detach(), new.c.detach()))
