@@ -20,6 +20,8 @@ from stat import S_IMODE
 from typing import Any
 
 PART, OLD, LOCK = ".part", ".spacy-elmo-old", ".spacy-elmo-lock"
+# What desktops write into any folder that is looked at.
+OF_DESKTOPS = (".DS_Store", "Thumbs.db", "desktop.ini")
 RANDOM = "[0-9a-f]" * 16  # matches the random part of temporary names
 END = 1 + 16 + len(PART)  # the length of what follows the output's name in them
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -106,8 +108,10 @@ def remove_parts(folder: Path, name: str = "*") -> None:
         for which another `one_writer` runs.
     """
     prefix = "*" if name == "*" else escape(_shorten(name))
-    for part in folder.glob(f"{prefix}.{RANDOM}{PART}"):
-        if name == "*" and _is_being_written(part):
+    parts = [*folder.glob(f"{prefix}.{RANDOM}{PART}")]
+    outputs = {_shorten(path.name): path for path in folder.iterdir()} if parts else {}
+    for part in parts:
+        if name == "*" and _is_being_written(part, outputs):
             continue
         if part.is_dir() and not part.is_symlink():
             shutil.rmtree(part, ignore_errors=True)
@@ -115,10 +119,12 @@ def remove_parts(folder: Path, name: str = "*") -> None:
             part.unlink(missing_ok=True)
 
 
-def _is_being_written(part: Path) -> bool:
-    """Return whether a process holds the lock of the output of a temporary file."""
+def _is_being_written(part: Path, outputs: dict[str, Path]) -> bool:
+    """Return whether a process holds the lock of the output of a temporary file.
+
+    outputs (dict[str, Path]): What is in the same folder, by its shortened name.
+    """
     short = part.name[:-END]
-    outputs = {_shorten(path.name): path for path in part.parent.iterdir()}
     return _is_locked(_lock_path(outputs.get(short, part.with_name(short))))
 
 

@@ -11,7 +11,13 @@ import spacy
 
 from ..bilm import BiLMBase
 from ..bilm.fingerprint import fingerprint
-from ..files import is_temporary, one_writer, remove_parts, write_folder_atomically
+from ..files import (
+    OF_DESKTOPS,
+    is_temporary,
+    one_writer,
+    remove_parts,
+    write_folder_atomically,
+)
 from ..fingerprints import (
     checksum_file,
     fingerprint_data,
@@ -34,10 +40,11 @@ from .layer_vectors import (
 
 FORMAT = 2
 META, WORDS, TOKENS, STARTS = "index.json", "words.json", "tokens.npy", "starts.npy"
-# The patterns of all that an index has. The graphs are those of ApproximateSearch.
+# The patterns of all that the folder of an index may have. The graphs are those of
+# ApproximateSearch.
 GRAPHS = ("layer-*.usearch", "layer-*.usearch.checksum")
 KEYS = ("key", "width", "layers")  # of META, in all releases
-NAMES = (META, WORDS, TOKENS, STARTS, "layer-*.float16", *GRAPHS)
+NAMES = (META, WORDS, TOKENS, STARTS, "layer-*.float16", *GRAPHS, *OF_DESKTOPS)
 
 
 class TokenIndex:

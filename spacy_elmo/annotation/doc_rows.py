@@ -12,6 +12,7 @@ from spacy.vocab import Vocab
 
 EXTENSION = "_."  # begins the names of attributes such as _.elmo_surprisal
 COLUMNS = ["doc", "token", "word"]  # and a column for each attribute
+OBJECTS = (Token, Span, Doc, MorphAnalysis)  # are stored as their text
 
 
 def check_attributes(names: Iterable[str]) -> None:
@@ -113,8 +114,8 @@ def _get(token: Token, name: str) -> Any:
         if isinstance(value, np.ndarray | np.generic):
             return value.tolist()
         if isinstance(value, tuple):
-            return list(value)
-        if isinstance(value, Token | Span | Doc | MorphAnalysis):
+            return [str(item) if isinstance(item, OBJECTS) else item for item in value]
+        if isinstance(value, OBJECTS):
             return str(value)
         if isinstance(value, str | int | float | list | None):
             return value

@@ -2,7 +2,7 @@
 categories."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ def read_jsonl(path: Path, conversion: Conversion) -> Iterator[Doc]:
 
     {"text": ..., "spans": [[start, end, label], ...]}; a span may also be written as
         {"start": ..., "end": ..., "label": ...}. The key may also be "entities" or
-        "ents", but only one of them. If the value is null, the key is ignored.
+        "ents", but only one of them may have a value. Null is ignored.
     {"text": ..., "cats": {label: value from 0 to 1, ...}}
     {"text": ..., "label": ...}
     """
@@ -48,17 +48,26 @@ def _parse_record(line: str) -> Record:
     for key in SPAN_KEYS:
         if key in record and record[key] is None:
             del record[key]
+    for keys in (SPAN_KEYS, LABEL_KEYS):
+        _choose_key(record, keys)
     if not {*SPAN_KEYS, *LABEL_KEYS} & set(record):
         raise ValueError(
             f"found {sorted(record)}; expected "
             '"spans", "cats" or "label" beside the text'
         )
-    for keys in (SPAN_KEYS, LABEL_KEYS):
-        given = [key for key in keys if record.get(key) is not None]
-        if len(given) > 1:
-            raise ValueError(f"found {' and '.join(given)}; expected one of them")
     _check_unicode([record.get(key) for key in ("text", *SPAN_KEYS, *LABEL_KEYS)])
     return record
+
+
+def _choose_key(record: Record, keys: Iterable[str]) -> None:
+    """Delete empty values of a line that has one of these keys with a value, as files
+    with the same keys in all lines have. Raise ValueError if several have one."""
+    full = [key for key in keys if record.get(key) not in (None, [], {})]
+    if len(full) > 1:
+        raise ValueError(f"found {' and '.join(full)}; expected one of them")
+    for key in keys:
+        if full and key in record and key not in full:
+            del record[key]
 
 
 def _check_unicode(values: list[Any]) -> None:

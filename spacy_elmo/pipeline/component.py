@@ -289,7 +289,7 @@ class Elmo(SavedPipe):
                 f"elmo: mix has {len(self.mix)} numbers; expected {n_layers}, one for "
                 "each layer of the biLM and one for its token vectors"
             )
-        return self.mix
+        return [float(share) for share in self.mix]
 
     # Training
 

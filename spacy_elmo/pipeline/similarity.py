@@ -33,7 +33,8 @@ def get_similarity(one: Doc | Span | Token, other: Doc | Span | Token) -> float:
             "the vectors of the two docs come from different biLMs and cannot be "
             "compared; expected docs of the same 'elmo' component"
         )
-    if _get_data(one)["mix"] != _get_data(other)["mix"]:
+    # A DocBin makes tuples of lists.
+    if [*_get_data(one)["mix"]] != [*_get_data(other)["mix"]]:
         raise ValueError(
             "the vectors of the two docs are different mixes of layers and cannot be "
             "compared; expected docs of 'elmo' components with the same mix"

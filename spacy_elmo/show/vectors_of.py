@@ -53,7 +53,7 @@ def get_vectors(words: Sequence[Token], layer: int | None) -> np.ndarray:
 
 def is_number_below(value: Any, limit: int) -> bool:
     """Return whether a value is a whole number from 0 to below the limit."""
-    is_number = isinstance(value, int) and not isinstance(value, bool)
+    is_number = isinstance(value, int | np.integer) and not isinstance(value, bool)
     return is_number and 0 <= value < limit
 
 

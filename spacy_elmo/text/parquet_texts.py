@@ -14,9 +14,6 @@ ROWS = 1000  # that are read at a time
 # Texts are usually less than 10 times as large as their compressed file. Identical
 # texts compress better, so SMALL bytes are allowed at any ratio.
 MAX_RATIO, SMALL = 100, 2**26
-# Each row of a column can repeat the same long text, which the file has only once.
-# Fewer rows are read at a time if they might have more bytes together.
-BATCH = 2**24
 
 
 def load_parquet_texts(path: Path, problems: Problems) -> Iterator[str]:
@@ -35,9 +32,12 @@ def load_parquet_texts(path: Path, problems: Problems) -> Iterator[str]:
             table = parquet.ParquetFile(file)
             names = [column.path for column in table.schema]
             if COLUMN in names:
-                largest = _check_size(table.metadata, names.index(COLUMN), path)
-                rows = max(1, min(ROWS, BATCH // max(1, largest)))
-                for batch in table.iter_batches(rows, columns=[COLUMN]):
+                _check_size(table.metadata, names.index(COLUMN), path)
+                # A long text that many rows repeat is then in memory only once.
+                table = parquet.ParquetFile(
+                    file, metadata=table.metadata, read_dictionary=[COLUMN]
+                )
+                for batch in table.iter_batches(ROWS, columns=[COLUMN]):
                     for value in batch.column(0):
                         text = value.as_py()
                         if isinstance(text, str):
@@ -54,11 +54,8 @@ def load_parquet_texts(path: Path, problems: Problems) -> Iterator[str]:
         )
 
 
-def _check_size(metadata: Any, column: int, path: Path) -> int:
-    """Raise ValueError if the texts are too large for the size of their file.
-
-    RETURNS (int): The size of the largest group of texts, each of them stored once.
-    """
+def _check_size(metadata: Any, column: int, path: Path) -> None:
+    """Raise ValueError if the texts are too large for the size of their file."""
     groups = (metadata.row_group(n) for n in range(metadata.num_row_groups))
     sizes = [group.column(column).total_uncompressed_size for group in groups]
     size, limit = path.stat().st_size, max(SMALL, MAX_RATIO * path.stat().st_size)
@@ -67,4 +64,3 @@ def _check_size(metadata: Any, column: int, path: Path) -> int:
             f"found texts of {sum(sizes):,} bytes in {size:,}; expected at most "
             f"{limit:,}"
         )
-    return max(sizes, default=0)

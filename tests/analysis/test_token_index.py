@@ -223,7 +223,12 @@ def test_a_file_of_somebody_else_in_an_index_is_kept(bilm, tmp_path):
     make_index(bilm, tmp_path, random_sentences(5))
     folder = tmp_path / "index"
     graph = folder / "layer-0.usearch"
-    for path in (graph, folder / "layer-0.usearch.checksum", part_path(graph)):
+    for path in (
+        graph,
+        folder / "layer-0.usearch.checksum",
+        part_path(graph),
+        folder / ".DS_Store",
+    ):
         path.touch()
     index = make_index(bilm, tmp_path, random_sentences(6))
     assert len(index.starts) == 7 and not graph.exists()

@@ -129,6 +129,13 @@ def test_values_are_kept_exactly(rows_of, tmp_path, value, kind):
     assert rows_of(value, tmp_path / f"a.{kind}") == [expected]
 
 
+@pytest.mark.parametrize("kind", ["parquet", "jsonl"])
+def test_tokens_are_stored_as_text(rows_of, tmp_path, kind):
+    doc = Doc(Vocab(), words=["a", "b"])
+    assert rows_of(doc[1], tmp_path / f"a.{kind}") == ["b"]
+    assert rows_of((doc[0], doc[1:]), tmp_path / f"b.{kind}") == [["a", "b"]]
+
+
 @pytest.mark.parametrize(
     "value, kind",
     [

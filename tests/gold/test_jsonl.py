@@ -109,6 +109,17 @@ def test_spans_that_are_null_are_ignored(prepare):
     assert not second.ents and second.cats == {"x": 1.0}
 
 
+def test_empty_values_beside_others_are_ignored(prepare):
+    given = [
+        {"text": "Ann", "spans": [[0, 3, "PERSON"]], "ents": []},
+        {"text": "Bob", "cats": {}, "label": "x"},
+    ]
+    docs, _ = prepare({"train.jsonl": given, "dev.jsonl": given})
+    first, second = docs["train"]
+    assert [ent.text for ent in first.ents] == ["Ann"]
+    assert second.cats == {"x": 1.0}
+
+
 def test_integers_may_have_any_size(prepare):
     given = f'{{"text": "Ann", "label": "x", "id": {2**70}}}\n'
     docs, _ = prepare({"train.jsonl": given, "dev.jsonl": given})

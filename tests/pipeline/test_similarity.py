@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import spacy
-from spacy.tokens import Doc, Span, Token
+from spacy.tokens import Doc, DocBin, Span, Token
 
 TEXTS = ["He threw a stick and a stone .", "We should stick to the plan ."]
 
@@ -55,6 +55,17 @@ def test_huge_and_tiny_vectors_have_a_cosine(docs):
         data = next(v for k, v in doc.user_data.items() if k[1] == "elmo_data")
         data["layers"] = data["layers"] * np.float32(factor)
     assert one._.elmo_similarity(two) == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("mix", [None, np.array([0.0, 0.0, 1.0])])
+def test_docs_from_a_file_can_be_compared(make_nlp, mix):
+    nlp = make_nlp()
+    nlp.get_pipe("elmo").mix = mix
+    docs = list(nlp.pipe(TEXTS))
+    stored = DocBin(docs=docs, store_user_data=True).to_bytes()
+    loaded = list(DocBin().from_bytes(stored).get_docs(nlp.vocab))
+    expected = docs[0]._.elmo_similarity(docs[1])
+    assert loaded[0]._.elmo_similarity(docs[1]) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("swap", [False, True])

@@ -130,6 +130,12 @@ def test_senses_draws_the_points_inside_the_map(nlp, layer):
     assert all(11 <= float(x) <= 469 and 11 <= float(y) <= 309 for x, y in places)
 
 
+def test_layers_may_be_numbers_of_numpy(nlp):
+    doc = nlp("A stick")
+    one, two = (show.similarity(doc, doc, layer=n) for n in (1, np.int64(1)))
+    assert one._repr_html_() == two._repr_html_()
+
+
 @pytest.mark.slow
 def test_bad_input_gets_a_sentence(nlp):
     doc, blank = nlp("A stick"), spacy.blank("en")

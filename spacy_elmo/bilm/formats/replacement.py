@@ -10,6 +10,7 @@ loaded whenever a process is killed."""
 import os
 import shutil
 from collections.abc import Callable, Iterable
+from filecmp import cmp
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,29 +81,40 @@ class ModelFiles(NamedTuple):
         folder.mkdir(parents=True, exist_ok=True)
         with one_writer(folder):
             self._move_new_files(folder, optional_in)  # of a process that was killed
-            self._check(folder, {*optional_in(folder)}, {*used})
-            write_folder_atomically(folder / self.new, write)
+            has_model = self._check_model(folder)
+            ours = {*optional_in(folder)} if has_model else set()
+
+            def write_and_check(part: Path) -> None:
+                write(part)
+                self._check_used(folder, part, {*used} - ours)
+
+            write_folder_atomically(folder / self.new, write_and_check)
             self._move_new_files(folder, optional_in)
 
-    def _check(self, folder: Path, ours: set[str], used: set[str]) -> None:
-        """Raise SourceError if there are files of somebody else that would be replaced,
-        or loaded with the new model.
+    def _check_model(self, folder: Path) -> bool:
+        """Return whether a folder has a model in this format. Raise SourceError if it
+        has files with the names of one that are something else."""
+        names = sorted({self.weights, self.config} & {*os.listdir(folder)})
+        if names and not self.has_config(folder):
+            raise SourceError(
+                f"{folder}: found {' and '.join(names)} of a damaged biLM or of "
+                "something else, which would be replaced; move or delete them, or "
+                "choose another folder"
+            )
+        return bool(names)
 
-        ours (set[str]): The optional files of the model in the folder, if there is one.
-        """
-        names = {*os.listdir(folder)}
-        model = sorted(names & {self.weights, self.config})
-        if model and not self.has_config(folder):
-            raise SourceError(
-                f"{folder}: found {' and '.join(model)} of something else, which would "
-                "be replaced; expected a biLM in this format, or another folder"
-            )
-        for name in sorted((names & used) - (ours if model else set())):
-            raise SourceError(
-                f"{folder / name}: found a file of something else, which would be "
-                "replaced or loaded with the biLM; move it away, or choose another "
-                "folder"
-            )
+    def _check_used(self, folder: Path, part: Path, names: set[str]) -> None:
+        """Raise SourceError if a folder has files of somebody else that would be
+        replaced by other ones in `part`, or loaded with the new model."""
+        for name in sorted(names & {*os.listdir(folder)}):
+            new = part / name
+            # Another format may share the file, as both of ours do vocab.txt.
+            if not (new.exists() and cmp(folder / name, new, shallow=False)):
+                raise SourceError(
+                    f"{folder / name}: found a file of something else, which would be "
+                    "replaced or loaded with the biLM; move it away, or choose another "
+                    "folder"
+                )
 
     def _move_new_files(
         self, folder: Path, optional_in: Callable[[Path], Iterable[str]]
