@@ -35,13 +35,13 @@ def choose_docs(n_docs: int, share: float) -> list[int]:
 
 
 def write_share(docs: list[Doc], share: float, path: Path) -> tuple[int, int]:
-    """Write a share of the docs to a .spacy file. Nothing is written if the share is 1
-    or the file exists.
+    """Write a share of the docs to a .spacy file, unless the share is 1. A file that is
+    there is replaced, because it might be damaged.
 
     RETURNS (tuple[int, int]): The number of docs and of words in the share.
     """
     chosen = [docs[index] for index in choose_docs(len(docs), share)]
-    if share < 1 and not path.exists():
+    if share < 1:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, lambda part: save_docs(chosen, part))
     return len(chosen), sum(len(doc) for doc in chosen)

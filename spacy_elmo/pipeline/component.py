@@ -93,9 +93,7 @@ class Elmo(SavedPipe):
         state: dict[str, Any] = {"cfg": self.cfg, "mix": self.mix}
         state["storage"] = self.storage
         state["listener_map"] = self.listener_map
-        state["position"] = PipelinePosition(
-            self.position.sees_boundaries(self), self.position.finds_reader(self)
-        )
+        state["position"] = self.position.without_pipelines(self)
         if hasattr(self, "error_handler"):
             state["error_handler"] = self.error_handler
         return Elmo, (self.vocab, self.model, self.name), state

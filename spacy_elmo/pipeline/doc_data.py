@@ -44,8 +44,53 @@ class ElmoData(TypedDict):
     surprisal: np.ndarray | None
 
 
+# Docs that were saved by older releases lack the other two.
+REQUIRED = {*ElmoData.__annotations__} - {"source", "component"}
+OPTIONAL = ("layers", "vectors", "surprisal")  # may be None
+
+
 def get_data(doc: Doc) -> ElmoData | None:
-    return doc.user_data.get(KEY)
+    """Return the data of a doc, or None if it has none. Raise ValueError if they are
+    not what `elmo` has stored, as those of a damaged file may be."""
+    data = doc.user_data.get(KEY)
+    if data is not None and not _is_sound(data):
+        raise ValueError(
+            "the ELMo data of this doc are damaged; run the 'elmo' component on the "
+            "doc again"
+        )
+    return data
+
+
+def _is_sound(data: Any) -> bool:
+    """Return whether data have all entries, and arrays of shapes that fit each other.
+    This takes constant time, because the data are checked at each access."""
+    if not isinstance(data, dict) or not REQUIRED <= data.keys():
+        return False
+    words, mix = data["words"], data["mix"]
+    types = {"key": bytes, "stateful": bool, "weights": str}
+    if not all(isinstance(data[name], kind) for name, kind in types.items()):
+        return False
+    if not _fits(words, (None,)) or not isinstance(mix, list | tuple):
+        return False
+    shapes: dict[str, tuple[int | None, ...]] = {
+        "bounds": (None, 4),
+        "layers": (len(words), len(mix), None),
+        "vectors": (len(words), None),
+        "surprisal": (len(words), 2),
+    }
+    return all(isinstance(share, float | int) for share in mix) and all(
+        name in OPTIONAL and data[name] is None or _fits(data[name], shape)
+        for name, shape in shapes.items()
+    )
+
+
+def _fits(array: Any, expected: tuple[int | None, ...]) -> bool:
+    shape = getattr(array, "shape", None)
+    return (
+        isinstance(shape, tuple)
+        and len(shape) == len(expected)
+        and all(size in (None, found) for found, size in zip(shape, expected))
+    )
 
 
 def set_data(doc: Doc, data: ElmoData | None) -> None:

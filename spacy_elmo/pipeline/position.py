@@ -3,7 +3,7 @@ boundaries when it gets them, and whether a later component reads doc.tensor."""
 
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -23,14 +23,15 @@ class PipelinePosition:
 
     expects_boundaries (bool): What sees_boundaries returns while the pipeline is not
         known.
-    expects_reader (bool): What finds_reader returns while the pipeline is not known.
+    expects_readers (list[bool]): What is known of each pipeline, for finds_reader while
+        the pipelines are not known.
     """
 
     def __init__(
-        self, expects_boundaries: bool = True, expects_reader: bool = False
+        self, expects_boundaries: bool = True, expects_readers: Iterable[bool] = ()
     ) -> None:
         self.expects_boundaries = expects_boundaries
-        self.expects_reader = expects_reader
+        self.expects_readers = [*expects_readers] or [False]
         # Pipelines that share a sourced component. The last one was changed last.
         self._pipelines: list[weakref.ref[Language]] = []
 
@@ -69,14 +70,7 @@ class PipelinePosition:
         nlp = self._find_pipeline(component)
         if nlp is None:
             return self.expects_boundaries
-        for name, pipe in nlp.components:
-            if pipe is component:
-                return False
-            assigns = nlp.get_pipe_meta(name).assigns
-            # A component that declares nothing may set anything.
-            if not assigns or BOUNDARIES & set(assigns):
-                return True
-        return False
+        return _sees_boundaries(nlp, component)
 
     def finds_reader(
         self,
@@ -98,10 +92,20 @@ class PipelinePosition:
             share the vocab too: where it has been, any of them may need it.
         """
         pipelines = self._find_pipelines(component, vocab)
-        if not pipelines:
-            return self.expects_reader
         found = [_finds_reader(nlp, component, width) for nlp in pipelines]
+        found = found or self.expects_readers
         return any(found) if filled else all(found)
+
+    def without_pipelines(self, component: Any) -> "PipelinePosition":
+        """Return the position for a copy of `component` in another process, which may
+        get the docs of any of the pipelines."""
+        pipelines = self._find_all(component)
+        if not pipelines:
+            return PipelinePosition(self.expects_boundaries, self.expects_readers)
+        return PipelinePosition(
+            any(_sees_boundaries(nlp, component) for nlp in pipelines),
+            [_finds_reader(nlp, component, None) for nlp in pipelines],
+        )
 
     def find_tokens(self, component: Any, expected: str | None) -> str | None:
         """Return the kind of tokens that the tokenizer of the pipeline makes.
@@ -140,9 +144,23 @@ class PipelinePosition:
     ) -> list[Language]:
         """Return all pipelines with the component and the vocab. If there are none with
         this vocab, return the pipeline with the component that was changed last."""
-        alive = [nlp for ref in self._pipelines if (nlp := ref()) is not None]
-        found = [n for n in alive if any(p is component for _, p in n.components)]
+        found = self._find_all(component)
         return [nlp for nlp in found if nlp.vocab is vocab] or found[-1:]
+
+    def _find_all(self, component: Any) -> list[Language]:
+        alive = [nlp for ref in self._pipelines if (nlp := ref()) is not None]
+        return [n for n in alive if any(p is component for _, p in n.components)]
+
+
+def _sees_boundaries(nlp: Language, component: Any) -> bool:
+    for name, pipe in nlp.components:
+        if pipe is component:
+            return False
+        assigns = nlp.get_pipe_meta(name).assigns
+        # A component that declares nothing may set anything.
+        if not assigns or BOUNDARIES & set(assigns):
+            return True
+    return False
 
 
 def _finds_reader(nlp: Language, component: Any, width: int | None) -> bool:

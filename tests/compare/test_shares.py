@@ -1,9 +1,11 @@
 from pathlib import Path
 
 import pytest
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
 
 from spacy_elmo.compare.output_folder import OutputFolder
-from spacy_elmo.compare.shares import choose_docs
+from spacy_elmo.compare.shares import choose_docs, write_share
 from spacy_elmo.compare.training_run import TrainingRun
 from spacy_elmo.compare.variants import find_variants
 
@@ -18,6 +20,16 @@ def test_each_share_has_a_file_of_its_own(share, name):
     assert folder.share("f" * 20, share).name == f"{'f' * 12}-{name}.spacy"
     (variant,) = find_variants(["baseline"])
     assert TrainingRun(variant, share, 3, {}, "", {}).name == f"baseline-{name}-3"
+
+
+def test_a_damaged_share_is_written_again(tmp_path):
+    path = tmp_path / "share.spacy"
+    docs = [Doc(Vocab(), words=[word]) for word in "abcd"]
+    assert write_share(docs, 0.5, path) == (2, 2)
+    expected = path.read_bytes()
+    path.write_bytes(b"damaged")
+    write_share(docs, 0.5, path)
+    assert path.read_bytes() == expected
 
 
 def test_shares_are_nested():

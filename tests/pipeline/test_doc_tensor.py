@@ -132,6 +132,11 @@ def test_predictions_are_the_same_in_other_processes(bilm, expected, method):
     multiprocessing.set_start_method(method, force=True)
     try:
         check(nlp, expected, bilm, n_process=2, batch_size=2)
+        other = spacy.blank("en")
+        other.add_pipe("elmo", source=nlp)  # is shared, and nobody reads doc.tensor
+        check(nlp, expected, bilm, n_process=2, batch_size=2)
+        for doc in other.pipe(TEXTS, n_process=2, batch_size=2):
+            assert_close(doc.tensor, doc._.elmo.vectors)
     finally:
         multiprocessing.set_start_method(before, force=True)
 

@@ -186,6 +186,32 @@ def test_retokenized_docs_are_refused_even_with_the_same_number_of_tokens(nlp):
     assert_close(doc[-1]._.elmo, expected)  # this token has not changed
 
 
+DAMAGES = {
+    "no dict": lambda data: 5,
+    "no words": lambda data: {k: v for k, v in data.items() if k != "words"},
+    "words": lambda data: {**data, "words": "abc"},
+    "key": lambda data: {**data, "key": 3},
+    "bounds": lambda data: {**data, "bounds": np.zeros(4, np.int32)},
+    "few layers": lambda data: {**data, "layers": data["layers"][:1]},
+    "layers": lambda data: {**data, "layers": "x"},
+    "short mix": lambda data: {**data, "mix": [1.0]},
+    "mix": lambda data: {**data, "mix": "xyz"},
+    "surprisal": lambda data: {**data, "surprisal": np.zeros(3)},
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_damaged_data_are_refused(nlp, damage):
+    doc = nlp(TEXT)
+    [key] = (key for key in doc.user_data if key[1] == "elmo_data")
+    doc.user_data[key] = damage(doc.user_data[key])
+    loaded = Doc(nlp.vocab).from_bytes(doc.to_bytes())
+    assert_refused(loaded, "the ELMo data of this doc are damaged", "again")
+    with pytest.raises(ValueError, match="are damaged"):
+        repr(loaded._.elmo)
+    assert_same(nlp(loaded), nlp(TEXT))
+
+
 def test_vectors_can_be_removed(nlp):
     nlp.add_pipe("doc_cleaner", config={"attrs": {"_.elmo": None}})
     doc = nlp(TEXT)
