@@ -14,6 +14,7 @@ from ..bilm.formats.tensors import save_arrays
 from ..files import OLD, remove_parts, restore_folder, write_folder_atomically
 from ..fingerprints import fingerprint_data, fingerprint_path
 from ..regular_files import read_regular
+from .checkpoint_facts import check_facts
 
 FACTS = "facts.json"
 TENSORS = "tensors.safetensors"
@@ -94,7 +95,9 @@ class Checkpoints:
                     raise ValueError(f"the checksum of {TENSORS} does not match")
                 if facts[FACTS_CHECKSUM] != checksum_facts(facts):
                     raise ValueError(f"the checksum of {FACTS} does not match")
-                return load_file(folder / TENSORS), facts
+                tensors = load_file(folder / TENSORS)
+                check_facts(facts, tensors)
+                return tensors, facts
             except UNREADABLE as error:
                 reason = f"no {error}" if isinstance(error, KeyError) else error
                 say(f"{folder}: cannot be used ({reason}); trying the one before it")

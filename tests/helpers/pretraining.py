@@ -1,14 +1,16 @@
 """Run tiny pretrainings."""
 
 import json
+import math
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+import torch
 
-from spacy_elmo.pretrain.checkpoints import checksum_facts
+from spacy_elmo.pretrain.checkpoints import Checkpoints, checksum_facts
 from spacy_elmo.pretrain.pretrain_config import load_config
 from spacy_elmo.pretrain.pretraining import pretrain
 
@@ -119,3 +121,25 @@ def change_facts(path, change):
     change(facts)
     facts["checksum_of_facts"] = checksum_facts(facts)
     path.write_text(json.dumps(facts), "utf8")
+
+
+def save_checkpoint(folder, step):
+    """Save a small checkpoint, as a training does."""
+    facts = {
+        "progress": {"step": step, "epoch": 0, "window": 3, "n_words": 9}
+        | {"seconds": 0.5, "best": math.inf, "since_best": 0},
+        "n_ranks": 1,
+        "run": {"training.window": 5, "model.lstm.dim": 4},
+        "words_before": 0,
+        "loss_scale": [1.0, 0],
+        "random_sizes": [8, 16],
+        "fingerprint": "a",
+        "vocab": ["<S>", "</S>", "<UNK>"],
+    }
+    tensors = {
+        "state.h": torch.zeros(2, 1, 4, 3),
+        "state.c": torch.zeros(2, 1, 4, 3),
+        "random": torch.zeros(1, 2, 16, dtype=torch.uint8),
+        "a": torch.ones(3) * step,
+    }
+    Checkpoints(folder).save(step, tensors, facts)
