@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..bilm.config import shorten
 from ..files import explain_errors, one_writer, part_path, sync, write_atomically
 from ..fingerprints import checksum_file, fingerprint_data, has_checksum
 from ..regular_files import read_regular
@@ -135,7 +136,23 @@ def _load_meta(path: Path) -> dict[str, Any]:
     for name in (*PARTS, CHECKSUMS, "problems"):
         if not isinstance(meta.get(name), dict):
             raise CorpusError(f"{path}: found no section '{name}'")
+    for name, value in _list_counts(meta).items():
+        if type(value) is not int or value < 0:
+            raise CorpusError(
+                f"{path}: found {name} = {shorten(value)}; expected a count"
+            )
     return meta
+
+
+def _list_counts(meta: dict[str, Any]) -> dict[str, Any]:
+    """Return the facts that should be counts, by their dotted names."""
+    problems = {f"problems.{name}": count for name, count in meta["problems"].items()}
+    sizes = {
+        f"{part}.{name}": meta[part].get(name)
+        for part in PARTS
+        for name in ("n_words", "n_sentences", "n_documents")
+    }
+    return {"n_distinct": meta.get("n_distinct"), **sizes, **problems}
 
 
 def _load_array(path: Path) -> np.ndarray:

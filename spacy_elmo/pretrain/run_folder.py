@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..bilm.formats.native import CONFIG, LEXICON, SOFTMAX, VOCAB, WEIGHTS
 from ..files import restore_folder, sync, write_atomically
+from ..regular_files import read_text
 from ..results import LOG_NAME
 from .checkpoints import Checkpoints, is_checkpoint
 
@@ -108,7 +109,7 @@ class RunFolder:
         if not ready.is_dir() or ready.is_symlink():
             return
         if (ready / REPLACED).exists():
-            replaced = json.loads((ready / REPLACED).read_text())
+            replaced = _load_replaced(ready / REPLACED)
             for name in self._find_earlier():
                 if name in replaced:
                     _remove(self.output / name)
@@ -124,6 +125,20 @@ class RunFolder:
         sync(self.output / CHECKPOINTS)
         sync(self.output)
         shutil.rmtree(ready)
+
+
+def _load_replaced(path: Path) -> list[str]:
+    """Load the names of what a run replaces. Raise ValueError if they are damaged."""
+    try:
+        names = json.loads(read_text(path))
+    except (ValueError, RecursionError):
+        names = None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError(
+            f"{path}: found no list of names in JSON; expected what the new run "
+            f"replaces, or no folder {READY}, which holds that run"
+        )
+    return names
 
 
 def _remove(path: Path) -> None:

@@ -163,6 +163,13 @@ def test_a_damaged_corpus_is_made_again(tmp_path, name, damage):
 @pytest.mark.parametrize("name", ["train", "dev", "checksums", "problems"])
 @pytest.mark.parametrize("value", [None, 3, []])
 def test_facts_with_wrong_contents_and_a_right_checksum(name, value, tmp_path):
+    said = build_after_forging(tmp_path, name, value)
+    assert f"found no section '{name}'" in said[0]
+
+
+def build_after_forging(tmp_path, name, value):
+    """Build a corpus, change a fact and its checksum, and return what is said when the
+    corpus is built again."""
     path = write_text(tmp_path / "a.txt")
     build(tmp_path / "corpus", path)
     meta = json.loads((tmp_path / "corpus" / "corpus.json").read_text("utf8"))
@@ -172,7 +179,23 @@ def test_facts_with_wrong_contents_and_a_right_checksum(name, value, tmp_path):
     (tmp_path / "corpus" / "corpus.json").write_text(json.dumps(meta))
     said = []
     assert build(tmp_path / "corpus", path, say=said.append)[1]
-    assert f"found no section '{name}'" in said[0]
+    return said
+
+
+@pytest.mark.parametrize(
+    "name, value, found",
+    [
+        ("n_distinct", None, "n_distinct = None"),
+        ("train", {}, "train.n_words = None"),
+        ("dev", {"n_words": "x"}, "dev.n_words = 'x'"),
+        ("dev", {"n_words": 3, "n_sentences": -1}, "dev.n_sentences = -1"),
+        ("problems", {"x": "y"}, "problems.x = 'y'"),
+        ("problems", {"x": True}, "problems.x = True"),
+    ],
+)
+def test_counts_that_are_none_and_a_right_checksum(name, value, found, tmp_path):
+    said = build_after_forging(tmp_path, name, value)
+    assert f"corpus.json: found {found}; expected a count; preparing" in said[0]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from helpers.pretraining import load_log, run_training
 from spacy_elmo.bilm import load_bilm
 from spacy_elmo.files import one_writer
 from spacy_elmo.pretrain.checkpoints import Checkpoints
-from spacy_elmo.pretrain.run_folder import RunFolder
+from spacy_elmo.pretrain.run_folder import READY, REPLACED, RunFolder
 from spacy_elmo.pretrain.trainer import Trainer
 
 
@@ -212,3 +212,15 @@ def test_the_log_is_on_the_disk_with_each_checkpoint(
     monkeypatch.setattr(os, "fsync", record)
     run_training(config_path, tmp_path / "run")
     assert steps == [4, 8, 12]
+
+
+@pytest.mark.parametrize("text", ['["model', "5", "[5]", "null", "\udc80", "[" * 10**5])
+def test_a_damaged_list_of_what_is_replaced_is_named(tmp_path, text):
+    (tmp_path / READY).mkdir()
+    (tmp_path / "model-best").mkdir()
+    path = tmp_path / READY / REPLACED
+    path.write_bytes(text.encode("utf8", "surrogateescape"))
+    with pytest.raises(ValueError) as caught:
+        RunFolder(tmp_path).repair()
+    assert str(caught.value).startswith(f"{path}: found no list of names in JSON")
+    assert (tmp_path / "model-best").exists() and path.exists()
