@@ -87,7 +87,7 @@ def _read_sentences(
 ) -> Iterator[SenseSentence]:
     n_texts = 0
     try:
-        _refuse_entities(path)
+        _refuse_definitions(path)
         for event, element in ElementTree.iterparse(path, ("start", "end")):
             if event == "start":
                 n_texts += element.tag == "text"
@@ -101,16 +101,24 @@ def _read_sentences(
         raise ValueError(f"{path}: this is not XML ({error})") from None
 
 
-def _refuse_entities(path: Path) -> None:
-    """Raise ValueError if the file defines entities. They can stand for other files, or
-    for more text than there is memory, and no file with senses needs them."""
+def _refuse_definitions(path: Path) -> None:
+    """Raise ValueError if the file defines entities or default values of attributes.
+    Entities can stand for other files, both can stand for more text than there is
+    memory, and no file with senses needs them."""
     parser = expat.ParserCreate()
     begun: list[str] = []
 
     def refuse(name: str, *args: object) -> None:
         raise ValueError(f"found a definition of the entity '{name}'")
 
+    def refuse_default(
+        element: str, name: str, kind: str, default: str | None, required: bool
+    ) -> None:
+        if default is not None:  # each element would get a copy of it
+            raise ValueError(f"found a default value of the attribute '{name}'")
+
     parser.EntityDeclHandler = refuse
+    parser.AttlistDeclHandler = refuse_default
     parser.StartElementHandler = lambda name, attributes: begun.append(name)
     with open_regular(path) as file:
         while not begun and (block := file.read(BLOCK)):
@@ -120,7 +128,7 @@ def _refuse_entities(path: Path) -> None:
                 ValueError
             ) as error:  # from `refuse`, or for encodings such as EUC-KR
                 raise ValueError(
-                    f"{path}: {error}; expected UTF-8 that defines no entities"
+                    f"{path}: {error}; expected UTF-8 without definitions"
                 ) from None
 
 

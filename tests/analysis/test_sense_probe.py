@@ -316,3 +316,16 @@ def test_entities_are_refused(tmp_path, entity, encoding):
     path.write_bytes(text.encode(encoding))
     with pytest.raises(ValueError, match="found a definition of the entity"):
         list(read_wsd(path))
+
+
+def test_default_values_of_attributes_are_refused(tmp_path):
+    path = tmp_path / "a.data.xml"
+    text = (
+        "<!DOCTYPE corpus [<!ATTLIST wf z CDATA {}>]>"
+        "<corpus><text><sentence><wf>a</wf></sentence></text></corpus>"
+    )
+    path.write_text(text.format("#IMPLIED"))
+    assert len(list(read_wsd(path))) == 1
+    path.write_text(text.format('"b"'))
+    with pytest.raises(ValueError, match="found a default value of the attribute 'z'"):
+        list(read_wsd(path))
