@@ -9,6 +9,7 @@ BYTE_ROWS = 261
 
 MAX_SIZE = 2**53  # programs that store numbers as floats round larger ones
 MAX_NUMBER = 1e30  # far below what float32 can hold
+MAX_DEPTH = 50  # of facts about the training, which are copied by recursion
 
 ConfigT = TypeVar("ConfigT")
 
@@ -46,8 +47,19 @@ def _check_clip(owner: Any, name: str) -> None:
 
 def shorten(value: Any) -> str:
     """Return the repr of a value for an error message, cut if it is long."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except RecursionError:
+        return f"a {type(value).__name__} that is nested too deeply"
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _is_deeper(value: Any, limit: int) -> bool:
+    """Return whether dicts and lists are nested more deeply than a limit."""
+    if not isinstance(value, dict | list | tuple):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return limit == 0 or any(_is_deeper(part, limit - 1) for part in inner)
 
 
 def _check_convolutions(owner: Any) -> None:
@@ -276,6 +288,11 @@ class BiLMConfig:
                     f"'{key}' of section 'training' is "
                     f"{shorten(self.training[key])}; expected a string or null"
                 )
+        if _is_deeper(self.training, MAX_DEPTH):
+            raise ValueError(
+                "section 'training' is nested too deeply; expected at most "
+                f"{MAX_DEPTH} levels"
+            )
         if self.encoder_projection is False and (
             getattr(self.encoder, "n_features", None) != self.lstm.projection_dim
         ):

@@ -78,6 +78,22 @@ def test_bad_json_is_named(change, message):
         BiLMConfig.from_dict({**BiLMConfig().to_dict(), **change})
 
 
+@pytest.mark.parametrize(
+    "section, key, message",
+    [
+        ("lstm", "dim", "'dim' is a list that is nested too deeply"),
+        ("training", "a", "section 'training' is nested too deeply"),
+    ],
+)
+def test_json_that_is_nested_deeply_is_named(section, key, message):
+    deep = []
+    for _ in range(10_000):
+        deep = [deep]
+    data = {**BiLMConfig().to_dict(), section: {key: deep}}
+    with pytest.raises(ValueError, match=message):
+        BiLMConfig.from_dict(data)
+
+
 def test_json_that_is_not_an_object_is_refused():
     with pytest.raises(ValueError, match="list"):
         BiLMConfig.from_dict([])
