@@ -33,24 +33,24 @@ def info_cli(
     """
     from ..bilm.formats.sources import load_data
 
-    if is_pipeline(source):
-        import spacy
+    with exit_on_error():
+        if is_pipeline(source):
+            import spacy
 
-        try:
-            nlp = spacy.load(source)
-        except Exception as error:
-            # spaCy raises many kinds of errors, and an installed package that is not a
-            # pipeline has no `load`, or a `load` for something else.
-            reason = " ".join(str(error).split())
-            msg.fail(f"{source}: cannot be loaded as a pipeline: {reason}", exits=1)
-        found = describe_pipeline(source, nlp)
-    else:
-        with exit_on_error():
+            try:
+                nlp = spacy.load(source)
+            except Exception as error:
+                # spaCy raises many kinds of errors, and an installed package that is
+                # not a pipeline has no `load`, or a `load` for something else.
+                reason = " ".join(str(error).split())
+                msg.fail(f"{source}: cannot be loaded as a pipeline: {reason}", exits=1)
+            found = describe_pipeline(source, nlp)
+        else:
             found = {"bilms": {source: describe_bilm(load_data(source))}}
-    if as_json:
-        print(json.dumps(found, indent=2, ensure_ascii=False))
-    else:
-        print_for_people(found)
+        if as_json:
+            print(json.dumps(found, indent=2, ensure_ascii=False))
+        else:
+            print_for_people(found)
 
 
 def is_pipeline(source: str) -> bool:

@@ -260,3 +260,7 @@ def test_what_is_explained_of_errors_of_spacy(tmp_path, monkeypatch):
         assert explained(fail, "train", *args) is None
     found = explained(fail_without_mecab, "train", config)
     assert "spacy-elmo.MecabTokenizer.v1" in found and "spacy-elmo[ko]" in found
+
+
+def test_a_name_that_is_too_long():
+    assert "File name too long" in refused("info", "x" * 5000)
