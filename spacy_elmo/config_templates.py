@@ -131,6 +131,7 @@ def read_training_facts(bilm: str | None, lang: str) -> dict[str, Any]:
     bilm (str | None): A biLM; None for the bundled one of the language.
     """
     from .bilm.formats.bundled import LANGUAGES, bundled_names, find_bundled
+    from .bilm.formats.small_files import read_json
 
     source = LANGUAGES.get(lang) if bilm is None else bilm
     if source is None:
@@ -143,12 +144,18 @@ def read_training_facts(bilm: str | None, lang: str) -> dict[str, Any]:
             f"{source}: no such file or folder; expected a biLM, or "
             + ", ".join(bundled_names())
         )
-    for place in (path, path / "model-best"):
-        try:
-            config = json.loads((place / "config.json").read_text(encoding="utf-8"))
-            return dict(config["training"])
-        except (OSError, ValueError, KeyError, TypeError):
+    for file in (path / "config.json", path / "model-best" / "config.json"):
+        if not file.exists():
             continue  # another format, which has no such facts
+        config = read_json(file)
+        facts = config.get("training") if isinstance(config, dict) else None
+        if isinstance(facts, dict):
+            if not isinstance(facts.get("tokenizer"), str | None):
+                raise ValueError(
+                    f"{file}: found a training.tokenizer that is no string; expected "
+                    "the name of a tokenizer"
+                )
+            return facts
     return {}
 
 

@@ -1,5 +1,6 @@
 """Write configs with `spacy elmo init-config`, check them and train with them."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,21 @@ def test_a_bilm_decides_about_the_tokenizer(bilm, tmp_path, baseline):
     assert config["nlp"]["tokenizer"] == {"@tokenizers": training["tokenizer"]}
     if not baseline:
         assert config["elmo"]["bilm"] == str(tmp_path / "bilm")
+
+
+@pytest.mark.parametrize(
+    "text, found",
+    [
+        ('{"training": {"tokenizer": 3}}', "found a training.tokenizer that is no"),
+        ('{"training": ' + "[" * 10**5, "found no JSON"),
+        (None, "found a pipe; expected a file"),
+    ],
+)
+def test_the_facts_of_a_bilm_are_checked(tmp_path, text, found):
+    path = tmp_path / "config.json"
+    os.mkfifo(path) if text is None else path.write_text(text)
+    said = refused("init-config", "ner", "-", "--bilm", tmp_path)
+    assert f"{path}: {found}" in said
 
 
 def test_gpu_changes_the_sizes_of_batches(tmp_path):
