@@ -51,6 +51,12 @@ def embed_file(
         with explain_errors(folder):
             folder.mkdir(exist_ok=True)
         remove_parts(folder)
+        for part in folder.glob(PART_NAME):
+            if part.is_dir():
+                raise ValueError(
+                    f"{part}: found a folder; expected a part of an interrupted run, "
+                    "or nothing"
+                )
         parts, n_sentences = _write_parts(bilm, sentences, folder, on_progress, say)
         if parts:
             write_atomically(path, lambda file: merge(map(read_part, parts), file))

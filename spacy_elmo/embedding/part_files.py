@@ -9,6 +9,7 @@ import numpy as np
 
 from ..files import write_atomically
 from ..fingerprints import checksum_bytes, has_checksum
+from ..regular_files import open_regular
 
 
 class Part(NamedTuple):
@@ -42,7 +43,7 @@ def write_part(path: Path, part: Part) -> None:
 
 def read_part(path: Path) -> Part:
     """Read a part. Raise ValueError if it is damaged."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         checksum = file.readline(1000).strip()
         rest = file.read()
     if not has_checksum(rest, checksum.decode("ascii", "replace")):

@@ -160,6 +160,22 @@ def test_a_damaged_part_is_made_again(bilm, tmp_path, monkeypatch, ending, damag
     assert path.read_bytes() == whole.read_bytes()
 
 
+def test_a_pipe_or_folder_in_place_of_a_part_is_not_read(bilm, tmp_path, monkeypatch):
+    path = tmp_path / "parts.hdf5"
+    interrupt(bilm, path, monkeypatch, after=2)
+    pipe, folder = sorted((tmp_path / f"{path.name}.parts").iterdir())
+    said = []
+    for part, make in ((pipe, os.mkfifo), (folder, os.mkdir)):
+        part.unlink()
+        make(part)
+    with pytest.raises(ValueError, match=f"^{folder}: found a folder; expected"):
+        embed_file(bilm, SENTENCES, path)
+    folder.rmdir()
+    assert embed_file(bilm, SENTENCES, path, say=said.append) == 23
+    expected = f"{pipe}: found a pipe; expected a file; computing this part again"
+    assert said == [expected]
+
+
 @pytest.mark.parametrize("ending", ["hdf5", "parquet"])
 @pytest.mark.parametrize("n_bytes", [0, 100, 3000, 6000, 9000])
 def test_a_full_disk_is_one_sentence(bilm, tmp_path, ending, n_bytes):
