@@ -9,6 +9,7 @@ from spacy.language import Language
 from spacy.util import load_model_from_config
 from thinc.api import Config, ConfigValidationError
 
+from ..bilm.config import shorten
 from ..fingerprints import fingerprint_path
 from ..layers.elmo_model import get_shim
 from ..pipeline.component import Elmo
@@ -75,7 +76,8 @@ class ConfigPair:
         plain = [_interpolate(config, path) for config, path in zip(self, self.paths)]
         _check_same(plain, self.paths)
         self.train, self.dev = (
-            _find_data(plain[0], corpus) for corpus in ("train_corpus", "dev_corpus")
+            _find_data(plain[0], corpus, baseline)
+            for corpus in ("train_corpus", "dev_corpus")
         )
         self.train_fingerprint = fingerprint_path(self.train)
         self.fingerprints = {
@@ -181,19 +183,35 @@ def _check_same(configs: Sequence[Config], paths: Sequence[Path]) -> None:
                 )
 
 
-def _find_data(config: Config, corpus: str) -> Path:
+def _find_data(config: Config, corpus: str, file: Path) -> Path:
     """Return the path of a corpus.
 
     corpus (str): A setting of [training], such as "train_corpus".
+    file (Path): The file of the config, to name it in errors.
     """
-    dotted = config["training"][corpus]
+    dotted = config["training"].get(corpus)
+    if not isinstance(dotted, str):
+        raise ValueError(
+            f"{file}: found training.{corpus} = {shorten(dotted)}; expected the name "
+            "of a section, such as 'corpora.train'"
+        )
     section: Any = config
     for part in dotted.split("."):
         section = section.get(part, {})
+        if not isinstance(section, dict):
+            raise ValueError(
+                f"{file}: found {dotted} = {shorten(section)}; expected a section with "
+                "a path"
+            )
     path = section.get("path")
     if path is None:
         short = dotted.split(".")[-1]
         raise ValueError(f"{dotted} has no path; expected --paths.{short} FILE")
+    if not isinstance(path, str):
+        raise ValueError(
+            f"{file}: found {dotted}.path = {shorten(path)}; expected the name of a "
+            "file"
+        )
     if not Path(path).exists():
         raise ValueError(f"{path}: no such file; expected it for {dotted}")
     return Path(path)
@@ -202,8 +220,9 @@ def _find_data(config: Config, corpus: str) -> Path:
 def _build_pipeline(config: Config, path: Path) -> Language:
     try:
         return load_model_from_config(config.interpolate(), auto_fill=True)
-    except ValueError as error:
-        raise ValueError(f"{path}: {one_line(error)}") from None
+    except Exception as error:  # wrong types raise errors of any kind
+        reason = one_line(error) or type(error).__name__
+        raise ValueError(f"{path}: {reason}") from None
 
 
 def _find_elmo(config: Config, path: Path) -> ElmoInfo:

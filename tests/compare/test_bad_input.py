@@ -71,6 +71,37 @@ def test_bad_configs(data, tmp_path):
     assert "other.cfg" in error_of(*args)
 
 
+@pytest.mark.parametrize(
+    "section, key, value, sentence",
+    [
+        ("training", "train_corpus", None, "found training.train_corpus = None"),
+        (
+            "training",
+            "train_corpus",
+            5,
+            "found training.train_corpus = 5; expected the",
+        ),
+        ("corpora", "train", 5, "found corpora.train = 5; expected a section"),
+        ("corpora.train", "path", 5, "found corpora.train.path = 5; expected the name"),
+        ("nlp", "lang", 5, "Can't import language 5"),
+        ("nlp.tokenizer", "@tokenizers", 5, "'int' object"),
+    ],
+)
+def test_values_of_wrong_types(section, key, value, sentence, data, tmp_path):
+    args = make_command(data, tmp_path / "output")
+    args = [arg for arg in args if not str(arg).startswith("--nlp.lang=")]
+    for number, path in enumerate(PAIR, 1):
+        config = Config().from_disk(path, interpolate=False)
+        found = config
+        for name in section.split("."):
+            found = found[name]
+        found[key] = value
+        args[number] = tmp_path / f"{number}.cfg"
+        config.to_disk(args[number])
+    text = error_of(*args)
+    assert sentence in text and ".cfg: " in text and "not expected here" not in text
+
+
 @pytest.mark.slow
 def test_bad_data(data, tmp_path):
     path = tmp_path / "train.spacy"
