@@ -109,8 +109,10 @@ def find_language(lang: str) -> type[Language]:
     lang (str): The code of a language.
     """
     try:
+        if "." in lang:  # spaCy would import a module of a language, such as examples
+            raise ImportError
         return spacy.util.get_lang_class(lang)
-    except ImportError:
+    except (ImportError, AttributeError, ValueError):
         raise ValueError(
             f"found the language '{lang}'; expected one that spaCy supports, or 'xx' "
             "for any language"
