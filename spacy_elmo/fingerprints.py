@@ -10,6 +10,8 @@ from zlib import crc32
 
 import numpy as np
 
+from .regular_files import find_regular
+
 BLOCK = 2**20
 SIZE = 16  # bytes
 CHECKSUM = "sums-crc32"
@@ -41,9 +43,8 @@ def fingerprint_path(path: Path) -> str:
     """Fingerprint a file, or all files of a folder and their paths relative to it."""
     if path.is_file():
         return fingerprint_files([("", path)])
-    found = sorted(file for file in path.rglob("*") if file.is_file())
     return fingerprint_files(
-        (file.relative_to(path).as_posix(), file) for file in found
+        (file.relative_to(path).as_posix(), file) for file in find_regular(path)
     )
 
 

@@ -1,6 +1,7 @@
-"""Open files to read them: regular files only, and with a limit to what is read at
-once."""
+"""Find and open files to read them: regular files only, and with a limit to what is
+read at once."""
 
+import os
 import stat
 from pathlib import Path
 from typing import IO
@@ -23,6 +24,25 @@ def check_regular(path: Path) -> None:
     for is_kind, name in KINDS:
         if is_kind(mode):
             raise ValueError(f"{path}: found {name}; expected a file")
+
+
+def find_regular(folder: Path) -> list[Path]:
+    """Find the regular files in a folder and its subfolders, except those behind links
+    to folders, which may lead back. They are in the order of their paths."""
+    found: list[Path] = []
+    folders = [folder]  # a loop, because recursion has a limit
+    while folders:
+        try:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    path = Path(entry.path)
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(path)
+                    elif path.is_file():
+                        found.append(path)
+        except PermissionError:
+            continue
+    return sorted(found)
 
 
 def open_regular(path: Path) -> IO[bytes]:

@@ -248,3 +248,19 @@ def bilm() -> BiLM:
 def source(bilm, tmp_path) -> Path:
     """Save the biLM of the fixture `bilm` and return its folder."""
     return save(bilm, tmp_path / "bilm")
+
+
+@pytest.fixture
+def deep_folder(tmp_path):
+    """Make more nested folders than recursion can follow, and return the innermost."""
+    folders = [tmp_path / "a"]
+    for _ in range(1099):
+        folders.append(folders[-1] / "a")
+    for folder in folders:
+        folder.mkdir()
+    yield folders[-1]
+    # pytest cannot delete them, because it uses recursion.
+    for folder in reversed(folders):
+        for file in folder.iterdir():
+            file.unlink()
+        folder.rmdir()

@@ -72,6 +72,13 @@ def test_pieces_have_the_checksum_of_the_whole(sizes):
     assert checksum_bytes(*pieces) == checksum_bytes(data)
 
 
+def test_folders_may_be_nested_deeply(tmp_path, deep_folder):
+    (deep_folder / "a").write_text("one")
+    before = fingerprint_path(tmp_path)
+    (deep_folder / "a").write_text("two")
+    assert fingerprint_path(tmp_path) != before
+
+
 def test_names_in_other_encodings_have_a_fingerprint(tmp_path):
     found = set()
     for name in (b"a", b"\xe9", b"\xe8"):

@@ -110,7 +110,7 @@ def load_results(folder: Path) -> Results:
     """Load all result files in a folder and its subfolders, in the order of their
     paths."""
     loader = _Loader(folder)
-    loader.load_folder(folder, in_model=False)
+    loader.load_folders()
     for suffix, n in sorted(loader.other_files.items()):
         files = "file" if n == 1 else "files"
         loader.results.passed_over.append(f"{n:,} {suffix} {files}")
@@ -129,36 +129,44 @@ class _Loader:
         self.results = Results()
         self.other_files: Counter[str] = Counter()
 
-    def load_folder(self, folder: Path, *, in_model: bool) -> None:
-        """Load the files of a folder, then its subfolders.
+    def load_folders(self) -> None:
+        """Load the files of each folder, then its subfolders."""
+        waiting = [(self.root, False)]  # a loop, because recursion has a limit
+        while waiting:
+            folder, in_model = waiting.pop()
+            if folder != self.root and folder.name.startswith("."):
+                self.results.passed_over.append(f"{self._place(folder)} (hidden)")
+            elif folder != self.root and folder.is_symlink():
+                # It may lead to a parent folder, without end.
+                self.results.passed_over.append(f"{self._place(folder)} (a link)")
+            else:
+                waiting += reversed(self._load_folder(folder, in_model))
+
+    def _load_folder(self, folder: Path, in_model: bool) -> list[tuple[Path, bool]]:
+        """Load the files of a folder.
 
         in_model (bool): Whether the folder belongs to a model, a corpus or an index.
             Then JSON files that are not results are ignored. But results that a user
             has put there are shown.
+        RETURNS (list[tuple[Path, bool]]): Its subfolders, and `in_model` for each.
         """
         place = self._place(folder)
         try:
             entries = sorted(folder.iterdir(), key=lambda path: path.name)
+            subfolders = [path for path in entries if path.is_dir()]
         except OSError as error:
             self.results.skipped.append(f"{place}: {error}")
-            return
+            return []
         names = {path.name for path in entries}
         kinds = [kind for name, kind in MARKERS.items() if name in names]
         if kinds and folder != self.root and not in_model:
             in_model = True
             if not _is_model_of_comparison(folder):
                 self.results.passed_over.append(f"{place} ({kinds[0]})")
-        subfolders = [path for path in entries if path.is_dir()]
         for path in entries:
             if path not in subfolders:
                 self._load_file(path, in_model)
-        for path in subfolders:
-            if path.name.startswith("."):
-                self.results.passed_over.append(f"{self._place(path)} (hidden)")
-            elif path.is_symlink():  # it may lead to a parent folder, without end
-                self.results.passed_over.append(f"{self._place(path)} (a link)")
-            else:
-                self.load_folder(path, in_model=in_model)
+        return [(path, in_model) for path in subfolders]
 
     def _load_file(self, path: Path, in_model: bool) -> None:
         file = self._place(path)

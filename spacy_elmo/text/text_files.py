@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from io import BufferedIOBase
 from pathlib import Path
 
-from ..regular_files import check_regular
+from ..regular_files import check_regular, find_regular
 
 SUFFIXES = (".txt", ".jsonl", ".parquet", ".spacy")
 
@@ -26,7 +26,7 @@ def find_files(patterns: Iterable[str]) -> list[Path]:
             )
         path = Path(pattern)
         if path.is_dir():
-            files = sorted(p for p in path.rglob("*") if p.is_file() and is_known(p))
+            files = [p for p in find_regular(path) if is_known(p)]
             if not files:
                 raise ValueError(
                     f"{pattern}: found no {', '.join(SUFFIXES)} (or .gz) in this folder"

@@ -19,6 +19,12 @@ def test_files_are_read_in_the_order_of_their_paths(tmp_path):
     assert names == ["B", "a", "b/10", "b/2", "c/1"]
 
 
+def test_folders_may_be_nested_deeply(tmp_path, deep_folder):
+    WRITERS["probe"](deep_folder)
+    (found,) = load_results(tmp_path).probe
+    assert found.file.count("/") == 1100
+
+
 BROKEN = {
     "half.json": '{"kind": "probe", "tas',
     "list.json": "[1, 2]",

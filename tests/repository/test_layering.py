@@ -12,7 +12,7 @@ PACKAGE = Path(spacy_elmo.__file__).parent
 ALLOWED = {
     "about": set(),
     "files": set(),
-    "fingerprints": set(),
+    "fingerprints": {"regular_files"},
     "hdf5_files": set(),
     "regular_files": set(),
     "required": set(),
@@ -36,6 +36,7 @@ ALLOWED = {
         "fingerprints",
         "hdf5_files",
         "parts",
+        "regular_files",
         "required",
     },
     "annotation": {"files", "fingerprints", "parts", "required", "text"},

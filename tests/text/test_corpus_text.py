@@ -15,6 +15,7 @@ from spacy.tokens import Doc, DocBin
 from spacy_elmo.bilm.formats.small_files import write_vocab
 from spacy_elmo.text.chunks import Chunk
 from spacy_elmo.text.sentences import load_sentences
+from spacy_elmo.text.text_files import find_files
 from spacy_elmo.text.tokenized_chunks import tokenize_chunk
 from spacy_elmo.text.tokenizers import Tokenization
 
@@ -90,6 +91,13 @@ def test_folders_globs_and_lists(tmp_path):
     }
 
 
+def test_folders_may_be_nested_deeply(tmp_path, deep_folder):
+    write(deep_folder / "a.txt", "one word")
+    (tmp_path / "back").symlink_to(tmp_path, target_is_directory=True)
+    (file,) = find_files([str(tmp_path)])
+    assert file == deep_folder / "a.txt"
+
+
 @pytest.mark.parametrize("name", ["nowhere.txt", "nowhere/*.txt", "empty"])
 def test_missing_text_is_named(tmp_path, name):
     (tmp_path / "empty").mkdir()
@@ -160,6 +168,8 @@ def test_korean(tmp_path):
             r"cannot be used here .*'spacy\.Tokenizer\.v1' .*'spacy-elmo\.Mecab",
         ),
         ("qq", None, r"the language 'qq'"),
+        ("en.punctuation", None, r"the language 'en\.punctuation'"),
+        ("char_classes", None, r"the language 'char_classes'"),
         ("en", "my.v1", r"the tokenizer 'my\.v1'"),
     ],
 )
