@@ -17,7 +17,9 @@ from .problems import Problems
 from .text_files import kind_of, open_file
 
 BLOCK = 2**20  # bytes that are read at a time
-MAX_RECORD = 2**26  # bytes of a line of JSON, which cannot be parsed in parts
+# The most bytes of a line of JSON, which cannot be parsed in parts. Books have less,
+# and parsed lines can need 25 times as much memory.
+MAX_RECORD = 2**23
 MAX_PARAGRAPH = 10**5  # characters; longer paragraphs are cut at a space
 # The most characters without a space. Longer runs are cut, because the time that a
 # tokenizer needs for a run grows with the square of its length.
@@ -100,11 +102,11 @@ def load_records(path: Path, problems: Problems, check: LineCheck) -> Iterator[s
 
 def _load_json_texts(path: Path, problems: Problems, check: LineCheck) -> Iterator[str]:
     """Load what lines of JSON have under the key "text"."""
-    for line, _ in _read_lines(path, problems, check, MAX_RECORD):
+    for line, unfinished in _read_lines(path, problems, check, MAX_RECORD):
         if not line.strip():
             continue
         try:
-            text = parse_json(line)["text"]
+            text = None if unfinished else parse_json(line)["text"]
             if not isinstance(text, str):
                 raise ValueError
         except (ValueError, KeyError, TypeError, RecursionError):

@@ -14,6 +14,8 @@ from pyarrow import parquet
 from spacy.vocab import Vocab
 
 from spacy_elmo.text.doc_files import load_docs
+from spacy_elmo.text.line_check import LineCheck
+from spacy_elmo.text.paragraphs import load_records
 from spacy_elmo.text.parquet_texts import load_parquet_texts
 
 
@@ -35,7 +37,8 @@ def compress(pattern, size):
     "name, pattern, n_bytes, most",
     [
         *(("a.txt.gz", pattern, 2**26, 120) for pattern in (b"x", b"\0", b" ")),
-        ("a.jsonl.gz", b"[", 2**28, 400),  # records of JSON may be long
+        # Records of JSON may be long.
+        *(("a.jsonl.gz", pattern, 2**28, 150) for pattern in (b"[", b"{},")),
     ],
 )
 def test_a_compressed_endless_line_needs_little_memory(
@@ -147,3 +150,16 @@ def test_broken_parquet_is_named(tmp_path, name, write):
     write(path)
     with pytest.raises(ValueError, match=f"^{path}: [^\n]*$"):
         list(load_parquet_texts(path, Counter()))
+
+
+def test_records_of_many_small_values_need_little_memory(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "a", "x": [' + "{}," * 10**7 + "{}]}\n")
+
+    def measure_load():
+        before = peak()
+        assert not list(load_records(path, Counter(), LineCheck()))
+        (tmp_path / "growth").write_text(str(peak() - before))
+
+    assert wait(fork(measure_load)) == 0
+    assert int((tmp_path / "growth").read_text()) / 1024 < 100
