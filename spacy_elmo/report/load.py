@@ -262,7 +262,8 @@ def _find_kind(data: Any) -> str:
 
 def _load_log(path: Path) -> PretrainingLog:
     """Load the log of a pretraining. Lines that are not complete rows are ignored,
-    because a training that was killed may leave half a line."""
+    because a training that was killed may leave half a line, and so are rows with
+    counts that no training reaches."""
     log = PretrainingLog(steps=[], evaluations=[])
     with open_regular(path) as file:
         while line := file.readline(MAX_LINE):
@@ -270,7 +271,9 @@ def _load_log(path: Path) -> PretrainingLog:
                 row = _parse(line)
             except ForeignFile:
                 continue
-            kind = row.get("type") if isinstance(row, dict) else None
+            if not isinstance(row, dict) or _has_huge_int(row):
+                continue
+            kind = row.get("type")
             if kind == "step":
                 log.steps.append(StepRow(**_show_as_gaps(row)))
             elif kind == "evaluation":
@@ -278,6 +281,12 @@ def _load_log(path: Path) -> PretrainingLog:
     if not log.steps and not log.evaluations:
         raise ValueError("found no rows of a pretraining")
     return log
+
+
+def _has_huge_int(row: dict[str, Any]) -> bool:
+    """Return whether a row has an int that is too large for a float."""
+    numbers = (value for value in row.values() if isinstance(value, int))
+    return not all(-LARGEST < number < LARGEST for number in numbers)
 
 
 def _show_as_gaps(row: dict[str, Any]) -> dict[str, Any]:

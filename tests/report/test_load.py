@@ -179,6 +179,19 @@ def test_log_of_a_run_that_was_killed(tmp_path):
     assert results.logs[0].data == whole and results.skipped == []
 
 
+@pytest.mark.parametrize("name", ["words", "n_tokens", "step"])
+def test_rows_with_huge_counts_are_skipped(tmp_path, name):
+    log = samples.write_log(tmp_path / "log.jsonl")
+    whole = load_results(tmp_path).logs[0].data
+    rows = [json.loads(line) for line in log.open()]
+    for kind in ("step", "evaluation"):
+        row = next(row for row in rows if row["type"] == kind)
+        with log.open("a") as file:
+            file.write(json.dumps({**row, name: 10**400}) + "\n")
+    results = load_results(tmp_path)
+    assert results.logs[0].data == whole and results.skipped == []
+
+
 def test_the_best_evaluation_is_a_number(tmp_path):
     samples.write_log(tmp_path / "log.jsonl")
     rows = [json.loads(line) for line in (tmp_path / "log.jsonl").open()]
