@@ -66,7 +66,12 @@ def _describe_range(field: FieldInfo) -> str:
     }
     if {"ge", "le"} <= limits.keys():
         return f"{limits['ge']} to {limits['le']}"
-    forms = {"gt": "more than {}", "ge": "{} or more", "lt": "less than {}"}
+    forms = {
+        "gt": "more than {}",
+        "ge": "{} or more",
+        "lt": "less than {}",
+        "le": "at most {}",
+    }
     return " and ".join(forms[key].format(limit) for key, limit in limits.items())
 
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from thinc.api import Config
 
-from ..bilm.config import BiLMConfig
+from ..bilm.config import MAX_NUMBER, BiLMConfig
 from ..config_templates import read_pretrain_template
 from ..regular_files import read_text
 from .config_errors import describe_error
@@ -124,12 +124,14 @@ class OptimizerConfig(Section):
     learn_rate: float = Field(
         default=0.001,
         gt=0,
+        le=MAX_NUMBER,
         allow_inf_nan=False,
         description="The highest learning rate.",
     )
     initial_accumulator: float = Field(
         default=1.0,
         gt=0,
+        le=MAX_NUMBER,
         allow_inf_nan=False,
         description="For adagrad: where its sums of squared gradients start.",
     )

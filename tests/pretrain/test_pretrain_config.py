@@ -53,6 +53,15 @@ CONFIGS = sorted((Path(__file__).parents[2] / "configs").glob("pretrain_*.cfg"))
                 ("weight_decay", -0.1),
             ]
         ],
+        *[
+            (
+                f"training.optimizer.{key}",
+                1e300,
+                f"training.optimizer.{key} is 1e+300; expected more than 0 and at most "
+                "1e+30",
+            )
+            for key in ("learn_rate", "initial_accumulator")
+        ],
         ("training.schedule.final_share", 1.5, "training.schedule.final_share is 1.5"),
         ("training.schedule.warmup_steps", -1, "training.schedule.warmup_steps is -1"),
         ("corpus.n_process", -1, "corpus.n_process is -1; expected 0 to 1024"),
