@@ -4,6 +4,8 @@ Whatever is slow to import is imported only when one of the functions is called.
 """
 
 import os
+import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
     from ..text.tokenizers import Tokenization
 
 
+# torch raises no MemoryError, but a RuntimeError with one of these texts.
+TORCH_MEMORY = re.compile(
+    r"(?<=DefaultCPUAllocator: )[^.]*bytes|Storage size calculation overflowed"
+)
 BEGINNING = 2000  # bytes of a file that tell which command has written it
 
 
@@ -143,6 +149,7 @@ TITLE = Option(
     help="The title of the results in a report (My_title is shown as My title); by "
     "default, the names of the biLM and the data",
 )
+MAX_LIMIT = sys.maxsize  # the most items that itertools.islice can count
 OUTPUT_FOLDER = Option(
     ...,
     "--output",
@@ -188,13 +195,14 @@ def exit_on_error() -> Iterator[None]:
     except (ValueError, OSError) as error:
         msg.fail(str(error), exits=1)
     except MemoryError as error:
-        reason = f" ({error})" if str(error) else ""
-        msg.fail(f"This needs more memory than there is{reason}", exits=1)
+        fail_for_memory(str(error))
     except (Exit, Abort):
         raise
     except Exception as error:
         if hasattr(error, "format_message"):  # click's, about a wrong option
             msg.fail(error.format_message(), exits=1)
+        if found := TORCH_MEMORY.search(str(error)):
+            fail_for_memory(found[0])
         if os.environ.get("SPACY_ELMO_TRACEBACK"):
             raise
         reason = " ".join(f"{type(error).__name__}: {error}".split())
@@ -203,6 +211,12 @@ def exit_on_error() -> Iterator[None]:
             "environment variable SPACY_ELMO_TRACEBACK=1, the same command shows where",
             exits=1,
         )
+
+
+def fail_for_memory(reason: str) -> None:
+    """Print that there is too little memory, and exit with code 1."""
+    reason = f" ({reason})" if reason else ""
+    msg.fail(f"This needs more memory than there is{reason}", exits=1)
 
 
 def say(text: str) -> None:

@@ -7,7 +7,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from . import app
-from .common_options import check_output_folder, exit_on_error
+from .common_options import MAX_LIMIT, check_output_folder, exit_on_error
 
 if TYPE_CHECKING:
     from ..gold.prepare_corpus import Prepared
@@ -57,7 +57,11 @@ def prepare_cli(
         help="Also store the entities in doc.spans[SPANS_KEY], for a spancat",
     ),
     limit: int | None = Option(
-        None, "--limit", min=1, help="Read at most this many sentences for training"
+        None,
+        "--limit",
+        min=1,
+        max=MAX_LIMIT,
+        help="Read at most this many sentences for training",
     ),
 ) -> None:
     """Convert gold data to train.spacy, dev.spacy and test.spacy for `spacy train`.

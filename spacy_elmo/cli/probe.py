@@ -14,6 +14,7 @@ from . import app
 from .common_options import (
     BILM,
     GPU_ID,
+    MAX_LIMIT,
     OUTPUT_JSON,
     STATIC,
     TITLE,
@@ -77,7 +78,11 @@ def probe_cli(
     ),
     static: str | None = STATIC,
     limit: int | None = Option(
-        None, "--limit", min=1, help="Read at most this many sentences of each file"
+        None,
+        "--limit",
+        min=1,
+        max=MAX_LIMIT,
+        help="Read at most this many sentences of each file",
     ),
     seed: int = Option(0, "--seed", min=0, help="The random seed of the classifiers"),
     title: str | None = TITLE,

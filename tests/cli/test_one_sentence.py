@@ -80,6 +80,21 @@ def test_options_of_every_kind(tmp_path):
     )
 
 
+@pytest.mark.parametrize("dim", [10**13, 2**53])
+def test_sizes_that_need_more_memory_than_there_is(tmp_path, dim):
+    text = write_text(tmp_path / "a.txt")
+    found = pretrain(
+        DEMO, tmp_path, "--paths.raw_text", text, "--model.lstm.dim", str(dim)
+    )
+    assert "This needs more memory than there is (" in found
+
+
+@pytest.mark.parametrize("command", ["prepare", "probe"])
+def test_limits_beyond_what_can_be_counted_name_the_option(tmp_path, command):
+    done = call(command, "a", tmp_path / "b", "--limit", 10**30)
+    assert done.exit_code == 2 and "--limit" in done.output
+
+
 def test_pipes_and_devices_are_not_read(tmp_path, fifo, source):
     out, text = tmp_path / "out", write_text(tmp_path / "a.txt")
     assert "found a pipe; expected a file" in pretrain(fifo, tmp_path)
