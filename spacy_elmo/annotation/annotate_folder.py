@@ -71,7 +71,7 @@ class AnnotationMaker:
     def _load(self) -> Language:
         """Load the pipeline once in each process."""
         if self._nlp is None:
-            self._nlp = spacy.load(self.pipeline)
+            self._nlp = _load_pipeline(self.pipeline)
             if self._files not in ("", _fingerprint(self._nlp)):
                 raise ValueError(
                     f"{self.pipeline}: found another pipeline on a worker of the "
@@ -81,6 +81,23 @@ class AnnotationMaker:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_nlp": None}  # each process loads its own
+
+
+def _load_pipeline(source: str) -> Language:
+    """Load a pipeline. Raise ValueError if it is none, such as another package, which
+    has no `load`, or a `load` for something else."""
+    try:
+        nlp = spacy.load(source)
+    except Exception as error:  # spaCy raises many kinds of errors
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ValueError(
+            f"{source}: cannot be loaded as a pipeline: {reason}"
+        ) from None
+    if not isinstance(nlp, Language):
+        raise ValueError(
+            f"{source}: found a package that loads no pipeline; expected one that does"
+        )
+    return nlp
 
 
 def _fingerprint(nlp: Language) -> str:

@@ -226,6 +226,12 @@ def test_mistakes_are_one_sentence(pipeline, tmp_path, args, sentence):
     assert not out.exists()
 
 
+@pytest.mark.parametrize("package", ["spacy", "srsly"])
+def test_packages_that_are_no_pipelines_are_one_sentence(tmp_path, package):
+    said = refused("annotate", package, write(tmp_path / "a.txt"), tmp_path / "out")
+    assert f"{package}: cannot be loaded as a pipeline: " in said
+
+
 def test_bad_input_is_one_sentence(pipeline, tmp_path):
     out = tmp_path / "out"
     (tmp_path / "a.jsonl").write_text('{"text": "one"}\n' * 20 + "{broken\n")
