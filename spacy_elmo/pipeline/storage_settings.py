@@ -51,6 +51,10 @@ class StorageSettings:
             raise ValueError(
                 f"cache_memory_mb is {self.cache_memory_mb}; expected 0 or more"
             )
+        if "\0" in (self.cache_folder or ""):
+            raise ValueError(
+                f"cache_folder is {self.cache_folder!r}; expected a name without NUL"
+            )
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -170,6 +170,7 @@ def test_a_mix_that_gives_no_vectors_is_refused_where_it_is_set(make_nlp, mix):
         ("store_dtype", "int8", "('float32', 'float16')"),
         ("cache_layers", "never", "('none', 'training', 'always')"),
         ("cache_memory_mb", -1, "0 or more"),
+        ("cache_folder", "a\0b", "a name without NUL"),
     ],
 )
 def test_the_error_names_a_bad_setting(make_nlp, key, value, expected):
