@@ -58,7 +58,7 @@ class Epochs:
         self.n_steps = n_steps
         self.seed = seed
         self.row_length = len(stream.tokens) // n_rows
-        self.rows = list(range(n_rows))[rows or slice(None)]
+        self.rows = range(n_rows)[rows or slice(None)]
         self.n_windows = self.row_length // n_steps
         if not self.n_windows:
             raise ValueError(

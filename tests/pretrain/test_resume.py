@@ -246,13 +246,21 @@ def test_another_text_held_out_has_a_best_of_its_own(config_path, tmp_path):
 
 
 @pytest.mark.parametrize("settings", [{"eval_frequency": 1}, {"checkpoint_minutes": 0}])
-def test_weights_that_are_not_finite_are_not_saved(config_path, tmp_path, settings):
+def test_weights_that_are_not_finite_are_not_saved(
+    config_path, tmp_path, monkeypatch, settings
+):
+    def overflow(trainer):
+        step(trainer)
+        next(trainer.bilm.parameters()).data.fill_(float("inf"))
+
+    step = Trainer.step
     run = tmp_path / "run"
     run_training(config_path, run, training__max_steps=2)
     named = {f"training__{key}": value for key, value in settings.items()}
-    with pytest.raises(ValueError, match="weights are not finite after step 3; lower"):
-        rate = {"training__optimizer__learn_rate": 1e39}
-        run_training(config_path, run, resume=True, **rate, **named)
+    message = "weights are not finite after step 3; lower"
+    with monkeypatch.context() as patch, pytest.raises(ValueError, match=message):
+        patch.setattr(Trainer, "step", overflow)
+        run_training(config_path, run, resume=True, **named)
     assert Checkpoints(run / "checkpoints").steps() == [2]
     config = json.loads((run / "model-best" / "config.json").read_text("utf8"))
     assert config["training"]["steps"] == 2

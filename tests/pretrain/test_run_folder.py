@@ -181,7 +181,7 @@ def test_what_a_run_goes_on_from_is_not_removed(config_path, tmp_path):
         ("paths.raw_text", "nowhere.txt", "no such file"),
         ("paths.dev_text", "empty.txt", "found no words"),
         ("corpus.lang", "qq", "qq"),
-        ("training.batch_size", 10**6, "use more text"),
+        ("training.batch_size", 10**12, "use more text"),
     ],
 )
 @pytest.mark.slow
