@@ -4,6 +4,8 @@ import gzip
 import resource
 import zlib
 from collections import Counter
+from io import BytesIO
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +18,7 @@ from spacy.vocab import Vocab
 from spacy_elmo.text.doc_files import load_docs
 from spacy_elmo.text.line_check import LineCheck
 from spacy_elmo.text.paragraphs import load_records
+from spacy_elmo.text.parquet_pages import measure_column
 from spacy_elmo.text.parquet_texts import load_parquet_texts
 
 
@@ -112,6 +115,82 @@ def test_parquet_that_is_too_large_for_its_file_is_refused(tmp_path):
     parquet.write_table(table, path, compression="zstd", use_dictionary=False)
     with pytest.raises(ValueError, match=f"^{path}: [^\n]*found texts of 80,"):
         next(load_parquet_texts(path, Counter()))
+
+
+@pytest.mark.parametrize("compression", ["zstd", "none"])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("checked", [True, False])
+@pytest.mark.parametrize(
+    "encoding", [None, "PLAIN", "DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"]
+)
+def test_parquet_of_any_encoding_is_read(
+    tmp_path, compression, version, checked, encoding
+):
+    texts = ["x y " * (n % 90) + str(n % 300) for n in range(3000)]
+    path = tmp_path / "a.parquet"
+    parquet.write_table(
+        pa.table({"n": list(range(3000)), "text": texts}),
+        path,
+        compression=compression,
+        data_page_version=version,
+        write_page_checksum=checked,
+        write_statistics=checked,
+        use_dictionary=encoding is None,
+        column_encoding={"text": encoding} if encoding else None,
+        data_page_size=2000,
+        row_group_size=1300,
+    )
+    assert list(load_parquet_texts(path, Counter())) == texts
+    with path.open("rb") as file:
+        column = parquet.ParquetFile(file).metadata.row_group(0).column(1)
+        size = measure_column(file, column)
+    # The size in the file includes the heads.
+    assert 0.8 * column.total_uncompressed_size < size < column.total_uncompressed_size
+
+
+def test_a_parquet_file_that_is_larger_than_it_says_is_refused(tmp_path):
+    path = tmp_path / "a.parquet"
+    table = pa.table({"text": ["x y " * 20_000_000]})
+    parquet.write_table(table, path, compression="zstd", use_dictionary=False)
+    column = parquet.ParquetFile(path).metadata.row_group(0).column(0)
+    size = encode_number(column.total_uncompressed_size)
+    small = b"\x82".ljust(len(size) - 1, b"\x80") + b"\0"  # 1, as long as the size
+    # The size of the column, and that of the group of rows, which is the same.
+    path.write_bytes(small.join(path.read_bytes().rsplit(size, 2)))
+    column = parquet.ParquetFile(path).metadata.row_group(0).column(0)
+    assert column.total_uncompressed_size == 1
+    with pytest.raises(ValueError, match=f"^{path}: [^\n]*found texts of 80,"):
+        next(load_parquet_texts(path, Counter()))
+
+
+def encode_number(number):
+    """Write a number as Parquet does it: the lowest 7 bits first, twice as large."""
+    number, data = 2 * number, b""
+    while number > 127:
+        data, number = data + bytes([number & 127 | 128]), number >> 7
+    return data + bytes([number])
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"",
+        b"\x00",
+        b"\x15\x00\x15\x02",
+        b"\x15" + b"\xff" * 20,
+        b"\x15\x00\x15\x02\x15\x02\x05\x04\x02\x00",
+        b"\x15\x00\x15\x01\x15\x02\x00",  # a negative size
+        b"\x15\x00\x15\x02\x15\x02\x19\x00",  # a list
+        b"\x15\x00\x15\x02\x15\x02\x18\xff\xff\xff\x7f",
+        b"\x1c" * 10**5,
+    ],
+)
+def test_heads_of_pages_that_could_mislead_are_refused(head):
+    column = SimpleNamespace(
+        data_page_offset=0, dictionary_page_offset=None, total_compressed_size=9
+    )
+    with pytest.raises(ValueError, match="found the head of a page"):
+        measure_column(BytesIO(head), column)
 
 
 def write_invalid_text(path):
