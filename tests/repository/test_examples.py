@@ -155,4 +155,4 @@ def test_notebook_shows_what_it_says(monkeypatch):
             same, other = map(float, re.findall(r"\d\.\d+", output.printed))
             assert same > other + 0.05
     stick, snow = map(int, shares)
-    assert stick > 80 and snow > 60
+    assert stick > 80 and snow >= 60
