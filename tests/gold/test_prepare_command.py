@@ -93,6 +93,7 @@ def test_spacy_train_can_use_the_files(tmp_path):
 
 
 ANN = TREE.format("Ann")
+A = [[0, 1, "X"]]
 HALF = '{"text": "a", %s}\n'
 RANGE = "4-5\tx" + "\t_" * 8 + "\n"
 
@@ -131,8 +132,11 @@ RANGE = "4-5\tx" + "\t_" * 8 + "\n"
         ({"train.jsonl": [{"text": "a", "ents": "X"}]}, ":1: found ents 'X'; expected"),
         ({"train.jsonl": [{"text": "a", "spans": None}]}, ":1: found ['text']; exp"),
         ({"train.jsonl": [{"text": "a", "spans": [[0, 1, ""]]}]}, ":1: found the span"),
-        ({"train.jsonl": [{"text": "a", "spans": [], "ents": []}]}, ":1: found spans "),
-        ({"train.jsonl": [{"text": "a", "cats": {}, "label": "x"}]}, ":1: found cats "),
+        ({"train.jsonl": [{"text": "a", "spans": A, "ents": A}]}, ":1: found spans "),
+        (
+            {"train.jsonl": [{"text": "a", "cats": {"x": 1}, "label": "x"}]},
+            ":1: found cats ",
+        ),
         ({"train.jsonl": HALF % '"label": "\\ud800"'}, ":1: found half a character"),
         ({"train.jsonl": HALF % '"cats": {"\\ud800": 1}'}, ":1: found half a charact"),
         ({"train.jsonl": HALF % '"ents": [[0, 1, "\\ud800"]]'}, ":1: found half"),
