@@ -124,9 +124,7 @@ def _refuse_definitions(path: Path) -> None:
         while not begun and (block := file.read(BLOCK)):
             try:
                 parser.Parse(block)
-            except (
-                ValueError
-            ) as error:  # from `refuse`, or for encodings such as EUC-KR
+            except ValueError as error:  # such as that of the encoding EUC-KR
                 raise ValueError(
                     f"{path}: {error}; expected UTF-8 without definitions"
                 ) from None
